@@ -1,0 +1,33 @@
+//! From an id to something that can be run: resolve → verify → validate → merge → render.
+//!
+//! **Owns** the walk along executors, the comparison of identities, the judgement of each adjacent pair, the merged
+//! configuration and its rendering with parameters.
+//!
+//! **Deliberately absent**: files, processes, clock, environment. Everything is read through the [`Catalog`] trait, so
+//! the same functions serve folders, tests and a registry.
+//!
+//! Read first: [`Catalog`] and [`Tool`] (what goes in), [`plan`] and [`Plan`] (what comes out).
+
+mod catalog;
+mod error;
+pub mod lock;
+mod merge;
+mod params;
+mod plan;
+mod render;
+mod resolve;
+mod schema;
+mod template;
+mod validate;
+mod verify;
+
+pub use catalog::{Candidate, Catalog, Form, Identity, Tool};
+pub use error::{ChainError, FileChange, Mismatch, Requirement};
+pub use merge::{Merged, Primitive, merge};
+pub use params::read_assignment;
+pub use plan::{Plan, plan};
+pub use render::{HttpBody, HttpCall, Invocation, ProcessCall, invocation};
+pub use resolve::{MAX_LINKS, find, resolve};
+pub use schema::Caches;
+pub use validate::{Mode, Report, validate};
+pub use verify::{changes, verify};

@@ -1,0 +1,167 @@
+//! The configuration of a whole chain: merged from the primitive up to the leaf, child over parent.
+
+use kiwi_model::ManifestError;
+use kiwi_model::yaml::Place;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+use crate::catalog::Tool;
+use crate::error::ChainError;
+use crate::schema::{Caches, complaints};
+
+/// The primitive a chain ends in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// Starts a program.
+    Subprocess,
+    /// Makes a request.
+    HttpClient,
+}
+
+/// What merging a chain gives.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    /// The configuration, templates not yet rendered; the place of the entrypoint is marked `{entrypoint}`.
+    pub(crate) template: Map<String, Value>,
+    /// The file of the leaf that is started, if its entrypoint is one.
+    pub(crate) entrypoint: Option<Entrypoint>,
+    /// The link whose runner starts the entrypoint, and the runner's path.
+    pub runner: Option<(usize, String)>,
+    /// What the chain ends in.
+    pub primitive: Primitive,
+}
+
+/// What `{entrypoint}` stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entrypoint {
+    /// A file of the leaf's package.
+    File(String),
+    /// A name that means something to the runtime.
+    Name(String),
+}
+
+impl Merged {
+    /// The configuration as people see it: the entrypoint by its own name.
+    pub fn config(&self) -> Value {
+        let name = match &self.entrypoint {
+            Some(Entrypoint::File(name) | Entrypoint::Name(name)) => name.as_str(),
+            None => return Value::Object(self.template.clone()),
+        };
+        let mut config = Value::Object(self.template.clone());
+        replace(&mut config, "{entrypoint}", name);
+        config
+    }
+}
+
+fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::String(text) if text.contains(from) => *text = text.replace(from, to),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        Value::Object(map) => map.values_mut().for_each(|item| replace(item, from, to)),
+        _ => {}
+    }
+}
+
+/// Merges the configuration of a chain and holds it against the primitive's schema.
+pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError> {
+    let (Some(leaf), Some(root)) = (chain.first(), chain.last()) else {
+        return Err(problem("", "the chain is empty"));
+    };
+    let primitive = match root.manifest.tool_id.as_str() {
+        "subprocess" => Primitive::Subprocess,
+        "http_client" => Primitive::HttpClient,
+        other => return Err(problem(&root.path, format!("`{other}` is not a primitive this binary has"))),
+    };
+    let mut config = Map::new();
+    let mut base_args = Vec::new();
+    for tool in chain.iter().rev() {
+        let mut own = tool.manifest.config.clone();
+        if let Some(more) = own.remove("base_args") {
+            match more {
+                Value::Array(more) => base_args.extend(more),
+                _ => return Err(problem(&tool.path, "`config.base_args` must be a list of strings")),
+            }
+        }
+        overlay(&mut config, own);
+    }
+    let entrypoint = entrypoint(chain, leaf)?;
+    if primitive == Primitive::Subprocess {
+        place_arguments(&mut config, base_args, entrypoint.is_some());
+    }
+    let runner =
+        chain.iter().enumerate().skip(1).find_map(|(link, tool)| Some((link, tool.manifest.runner.clone()?)));
+    if let Some((link, path)) = &runner
+        && let Some(tool) = chain.get(*link)
+        && tool.file(path).is_none()
+    {
+        return Err(problem(&tool.path, format!("the runner `{path}` is not a file of the package")));
+    }
+    let merged = Merged { template: config, entrypoint, runner, primitive };
+    if let Some(schema) = &root.manifest.config_schema {
+        let validator =
+            caches.compile(schema).map_err(|why| problem(&root.path, format!("`config_schema` is {why}")))?;
+        if let Some(complaint) = complaints(&validator, &merged.config()).into_iter().next() {
+            return Err(problem(
+                &leaf.path,
+                format!("the merged configuration does not suit `{}`: {complaint}", root.manifest.tool_id),
+            ));
+        }
+    }
+    Ok(merged)
+}
+
+/// Maps merge by key; everything else is replaced by the child's value.
+fn overlay(below: &mut Map<String, Value>, above: Map<String, Value>) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => overlay(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// `base_args`, then the entrypoint unless the runtime placed it itself, then `args`.
+fn place_arguments(config: &mut Map<String, Value>, base_args: Vec<Value>, has_entrypoint: bool) {
+    let own = match config.remove("args") {
+        Some(Value::Array(own)) => own,
+        Some(other) => {
+            // Kept as it is: the primitive's schema says what is wrong with it.
+            config.insert("args".into(), other);
+            return;
+        }
+        None => Vec::new(),
+    };
+    let marks = |value: &Value| value.as_str().is_some_and(|text| text.contains("{entrypoint}"));
+    let placed = base_args.iter().chain(&own).chain(config.get("command")).any(marks);
+    let mut args = base_args;
+    if has_entrypoint && !placed {
+        args.push("{entrypoint}".into());
+    }
+    args.extend(own);
+    if !args.is_empty() {
+        config.insert("args".into(), Value::Array(args));
+    }
+}
+
+fn entrypoint(chain: &[Arc<Tool>], leaf: &Tool) -> Result<Option<Entrypoint>, ChainError> {
+    let Some(name) = &leaf.manifest.entrypoint else { return Ok(None) };
+    if leaf.file(name).is_some() {
+        return Ok(Some(Entrypoint::File(name.clone())));
+    }
+    match chain.iter().skip(1).find(|tool| tool.manifest.entrypoint_is_file) {
+        Some(runtime) => Err(problem(
+            &leaf.path,
+            format!(
+                "the entrypoint `{name}` is not a file of the package, and `{}` runs files only",
+                runtime.manifest.tool_id
+            ),
+        )),
+        None => Ok(Some(Entrypoint::Name(name.clone()))),
+    }
+}
+
+fn problem(file: &str, message: impl Into<String>) -> ChainError {
+    ManifestError::one(file, message, None, Place { line: 1, column: 1 }).into()
+}

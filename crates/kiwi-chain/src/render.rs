@@ -1,0 +1,393 @@
+//! From a merged configuration and parameters to something a primitive can do.
+
+use kiwi_model::yaml::Place;
+use kiwi_model::{ManifestError, Piece, Space, Text, canonical};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use crate::error::ChainError;
+use crate::merge::{Entrypoint, Primitive};
+use crate::plan::Plan;
+use crate::template::{Insert, Names, Rendered, as_text, render};
+
+/// Larger values reach a tool on standard input only.
+const MAX_PARAM_VARIABLE: usize = 4096;
+
+/// What a primitive is asked to do. Paths that depend on the machine are still symbolic.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Invocation {
+    /// Start a program.
+    Process(ProcessCall),
+    /// Make a request.
+    Http(HttpCall),
+}
+
+/// One program start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessCall {
+    /// The program: a name, a path, or a file of the chain.
+    pub program: Text,
+    /// Its arguments.
+    pub args: Vec<Text>,
+    /// Which argument is the entrypoint file; a runner goes in front of it.
+    pub entrypoint_at: Option<usize>,
+    /// Variables the manifest and the parameters give, by name.
+    pub env: BTreeMap<String, Text>,
+    /// The working directory, if not the project root.
+    pub cwd: Option<Text>,
+    /// What it reads.
+    pub stdin: Text,
+    /// Seconds it may take.
+    pub timeout: Option<f64>,
+    /// Bytes it may print.
+    pub output: Option<u64>,
+    /// Whether language packages go into an environment of their own.
+    pub wants_environment: bool,
+}
+
+/// One HTTP request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpCall {
+    /// The method.
+    pub method: String,
+    /// The address, parameters escaped.
+    pub url: String,
+    /// Headers.
+    pub headers: BTreeMap<String, String>,
+    /// Query parameters.
+    pub query: Vec<(String, String)>,
+    /// What is sent.
+    pub body: HttpBody,
+    /// Seconds it may take.
+    pub timeout: Option<f64>,
+    /// Bytes the answer may have.
+    pub max_response: Option<u64>,
+    /// Whether redirects are followed.
+    pub follow_redirects: bool,
+    /// JSON pointer of the part of the answer that is the result.
+    pub response: Option<String>,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HttpBody {
+    /// None.
+    Empty,
+    /// JSON.
+    Json(Value),
+    /// Plain text.
+    Text(String),
+    /// A form.
+    Form(Vec<(String, String)>),
+}
+
+impl Invocation {
+    /// A canonical description with machine-dependent paths symbolic: equal on every machine for equal plans.
+    pub fn describe(&self) -> Value {
+        match self {
+            Self::Process(call) => json!({
+                "program": call.program.to_string(),
+                "args": call.args.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "env": call.env.iter().map(|(name, value)| (name.clone(), value.to_string().into())).collect::<Map<_, _>>(),
+                "cwd": call.cwd.as_ref().map_or_else(|| Text(vec![Piece::Project]).to_string(), ToString::to_string),
+                "stdin": call.stdin.to_string(),
+            }),
+            Self::Http(call) => {
+                json!({"method": call.method, "url": call.url, "headers": call.headers, "query": call.query})
+            }
+        }
+    }
+}
+
+/// Renders a plan with parameters. `environment` answers for host variables.
+pub fn invocation(
+    plan: &Plan,
+    params: &Map<String, Value>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Invocation, ChainError> {
+    let merged = plan.merged()?;
+    let renderer = Renderer {
+        plan,
+        params,
+        environment,
+        entrypoint: merged.entrypoint.as_ref(),
+        env: merged.template.get("env"),
+    };
+    match merged.primitive {
+        Primitive::Subprocess => renderer.process(&merged.template).map(Invocation::Process),
+        Primitive::HttpClient => renderer.http(&merged.template).map(Invocation::Http),
+    }
+}
+
+struct Renderer<'a> {
+    plan: &'a Plan,
+    params: &'a Map<String, Value>,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    entrypoint: Option<&'a Entrypoint>,
+    env: Option<&'a Value>,
+}
+
+impl Renderer<'_> {
+    fn process(&self, config: &Map<String, Value>) -> Result<ProcessCall, ChainError> {
+        let mut env = self.param_variables()?;
+        let program = self.text(config.get("command").unwrap_or(&Value::Null))?;
+        let mut args = Vec::new();
+        for arg in config.get("args").and_then(Value::as_array).into_iter().flatten() {
+            args.push(self.text(arg)?);
+        }
+        let entry = match self.entrypoint {
+            Some(Entrypoint::File(path)) => Some(Text::file(0, path.clone())),
+            _ => None,
+        };
+        let entrypoint_at = entry.and_then(|entry| args.iter().position(|arg| *arg == entry));
+        for name in self.plan.tools().iter().flat_map(|tool| &tool.manifest.requires_env) {
+            env.insert(name.clone(), Text::literal(self.environment(name)?));
+        }
+        for (name, value) in config.get("env").and_then(Value::as_object).into_iter().flatten() {
+            env.insert(name.clone(), self.text(value)?);
+        }
+        let stdin = match config.get("stdin") {
+            Some(stdin) => self.text(stdin)?,
+            None => Text::literal(Value::Object(self.params.clone()).to_string()),
+        };
+        Ok(ProcessCall {
+            program,
+            args,
+            entrypoint_at,
+            env,
+            cwd: config.get("cwd").map(|cwd| self.text(cwd)).transpose()?,
+            stdin,
+            timeout: config.get("timeout").and_then(Value::as_f64),
+            output: config.get("limits").and_then(|limits| limits.get("output")?.as_u64()),
+            wants_environment: config
+                .get("venv")
+                .is_some_and(|venv| venv.get("enabled") != Some(&Value::Bool(false))),
+        })
+    }
+
+    fn http(&self, config: &Map<String, Value>) -> Result<HttpCall, ChainError> {
+        let plain = |key: &str| config.get(key).map(|value| self.plain(value)).transpose();
+        let pairs = |key: &str| -> Result<Vec<(String, String)>, ChainError> {
+            let mut pairs = Vec::new();
+            for (name, value) in config.get(key).and_then(Value::as_object).into_iter().flatten() {
+                match self.value(value)? {
+                    Value::Null => {}
+                    Value::Array(items) => {
+                        pairs.extend(items.iter().map(|item| (name.clone(), as_text(item))))
+                    }
+                    other => pairs.push((name.clone(), as_text(&other))),
+                }
+            }
+            Ok(pairs)
+        };
+        let body = if let Some(json) = config.get("json") {
+            HttpBody::Json(self.value(json)?)
+        } else if let Some(body) = plain("body")? {
+            HttpBody::Text(body)
+        } else if config.contains_key("form") {
+            HttpBody::Form(pairs("form")?)
+        } else {
+            HttpBody::Empty
+        };
+        let url = match config.get("url").and_then(Value::as_str) {
+            Some(url) => match render(url, &Escaping(self))? {
+                Rendered::Value(value) => as_text(&value),
+                Rendered::Text(text) => self.literal(&text)?,
+            },
+            None => String::new(),
+        };
+        Ok(HttpCall {
+            method: plain("method")?.unwrap_or_else(|| "GET".into()),
+            url,
+            headers: pairs("headers")?.into_iter().collect(),
+            query: pairs("query")?,
+            body,
+            timeout: config.get("timeout").and_then(Value::as_f64),
+            max_response: config.get("max_response").and_then(Value::as_u64),
+            follow_redirects: config.get("follow_redirects").and_then(Value::as_bool).unwrap_or(true),
+            response: plain("response")?,
+        })
+    }
+
+    /// `KIWI_PARAM_NAME` for every parameter that fits into a variable.
+    fn param_variables(&self) -> Result<BTreeMap<String, Text>, ChainError> {
+        let mut variables = BTreeMap::new();
+        for (name, value) in self.params {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => canonical(other).unwrap_or_else(|_| other.to_string()),
+            };
+            if text.contains('\0') || name.contains('\0') {
+                return Err(self.nul(name));
+            }
+            if text.len() <= MAX_PARAM_VARIABLE {
+                let name: String = name
+                    .chars()
+                    .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+                    .collect();
+                variables.insert(format!("KIWI_PARAM_{name}"), Text::literal(text));
+            }
+        }
+        Ok(variables)
+    }
+
+    fn nul(&self, name: &str) -> ChainError {
+        let problem =
+            format!("`{}` holds a NUL character, which no program can be given", name.escape_debug());
+        ChainError::InvalidParams {
+            problems: vec![problem],
+            schema: self.plan.parameters().cloned().unwrap_or(Value::Null),
+        }
+    }
+
+    /// A value with every string in it rendered; a string that is one parameter keeps the parameter's type.
+    fn value(&self, value: &Value) -> Result<Value, ChainError> {
+        Ok(match value {
+            Value::String(text) => match render(text, self)? {
+                Rendered::Value(value) => value,
+                Rendered::Text(text) => Value::String(self.literal(&text)?),
+            },
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.value(item)).collect::<Result<_, _>>()?)
+            }
+            Value::Object(map) => Value::Object(
+                map.iter()
+                    .map(|(key, item)| Ok((key.clone(), self.value(item)?)))
+                    .collect::<Result<_, ChainError>>()?,
+            ),
+            other => other.clone(),
+        })
+    }
+
+    fn text(&self, value: &Value) -> Result<Text, ChainError> {
+        let text = match value {
+            Value::String(template) => match render(template, self)? {
+                Rendered::Text(text) => text,
+                Rendered::Value(value) => Text::literal(as_text(&value)),
+            },
+            other => Text::literal(as_text(other)),
+        };
+        let has_nul =
+            text.0.iter().any(|piece| matches!(piece, Piece::Literal(literal) if literal.contains('\0')));
+        if has_nul { Err(self.nul(&text.to_string())) } else { Ok(text) }
+    }
+
+    fn plain(&self, value: &Value) -> Result<String, ChainError> {
+        let text = self.text(value)?;
+        self.literal(&text)
+    }
+
+    fn literal(&self, text: &Text) -> Result<String, ChainError> {
+        text.as_literal().ok_or_else(|| self.problem("a request cannot name files of the tool", None))
+    }
+
+    fn problem(&self, message: impl Into<String>, hint: Option<String>) -> ChainError {
+        let file = self.plan.tools().first().map(|tool| tool.path.clone()).unwrap_or_default();
+        ManifestError::one(file, message, hint, Place { line: 1, column: 1 }).into()
+    }
+}
+
+impl Names for Renderer<'_> {
+    type Error = ChainError;
+
+    fn environment(&self, name: &str) -> Result<String, ChainError> {
+        let literal = self
+            .env
+            .and_then(|env| env.get(name))
+            .and_then(Value::as_str)
+            .filter(|value| !value.contains(['$', '{', '}']));
+        if let Some(literal) = literal {
+            return Ok(literal.to_owned());
+        }
+        let listed = self
+            .plan
+            .tools()
+            .iter()
+            .any(|tool| tool.manifest.requires_env.iter().any(|listed| listed == name))
+            || self.env.is_some_and(|env| env.get(name).is_some());
+        if !listed {
+            let hint = Some(format!("list `{name}` in `requires_env`"));
+            return Err(
+                self.problem(format!("`${{{name}}}` is used but the manifest does not list `{name}`"), hint)
+            );
+        }
+        (self.environment)(name).ok_or_else(|| ChainError::MissingEnvironment {
+            name: name.to_owned(),
+            tool: self.plan.tools().first().map(|tool| tool.name()).unwrap_or_default(),
+        })
+    }
+
+    /// Names of ours win over parameters: a caller must not choose what `{entrypoint}` is.
+    fn insert(&self, name: &str) -> Result<Insert, ChainError> {
+        match (name, self.entrypoint) {
+            ("entrypoint", Some(Entrypoint::File(path))) => {
+                return Ok(Insert::Piece(Piece::File { link: 0, path: path.clone() }));
+            }
+            ("entrypoint", Some(Entrypoint::Name(name))) => {
+                return Ok(Insert::Piece(Piece::Literal(name.clone())));
+            }
+            ("tool_dir", _) => return Ok(Insert::Piece(Piece::Folder { link: 0 })),
+            ("project_dir", _) => return Ok(Insert::Piece(Piece::Project)),
+            // Only a runtime of the system may start the binary itself.
+            ("kiwi", _) if self.plan.tools().get(1).is_some_and(|tool| tool.space == Space::System) => {
+                return Ok(Insert::Piece(Piece::Kiwi));
+            }
+            _ => {}
+        }
+        if let Some(value) = self.params.get(name) {
+            return Ok(Insert::Value(value.clone()));
+        }
+        let declared = self
+            .plan
+            .parameters()
+            .is_some_and(|schema| schema.get("properties").is_some_and(|p| p.get(name).is_some()));
+        if declared {
+            let problems = vec![format!("`{name}` is needed by the tool's configuration and was not given")];
+            return Err(ChainError::InvalidParams {
+                problems,
+                schema: self.plan.parameters().cloned().unwrap_or(Value::Null),
+            });
+        }
+        let hint =
+            Some(format!("declare a parameter `{name}`, or write `{{{{` and `}}}}` for literal braces"));
+        Err(self.problem(format!("the template `{{{name}}}` stands for nothing"), hint))
+    }
+
+    fn stray(&self, template: &str) -> ChainError {
+        self.problem(
+            format!("a brace in `{template}` starts no template"),
+            Some("write `{{` and `}}` for literal braces".into()),
+        )
+    }
+}
+
+/// The same names, escaped for a URL, so that a value can never change the path's shape or the host.
+struct Escaping<'a>(&'a Renderer<'a>);
+
+impl Names for Escaping<'_> {
+    type Error = ChainError;
+    fn environment(&self, name: &str) -> Result<String, ChainError> {
+        Names::environment(self.0, name)
+    }
+    fn insert(&self, name: &str) -> Result<Insert, ChainError> {
+        Ok(match self.0.insert(name)? {
+            Insert::Value(value) => Insert::Value(Value::String(escape(&as_text(&value)))),
+            piece @ Insert::Piece(_) => piece,
+        })
+    }
+    fn stray(&self, template: &str) -> ChainError {
+        self.0.stray(template)
+    }
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

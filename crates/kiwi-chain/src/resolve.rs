@@ -1,0 +1,311 @@
+//! From an id along the executors to a primitive.
+
+use kiwi_model::manifest::ChildConstraint;
+use kiwi_model::{Prerelease, Space, ToolId, ToolRef, Version, VersionReq};
+use std::sync::Arc;
+
+use crate::catalog::{Candidate, Catalog, Tool};
+use crate::error::{ChainError, Requirement};
+
+/// The most links a chain may have, the primitive included.
+pub const MAX_LINKS: usize = 10;
+/// How many tools one resolution may look at before it gives up on finding versions that fit together.
+const MAX_TRIES: usize = 500;
+
+/// Follows executors from `ask` to a primitive, choosing versions that satisfy everybody. Leaf first.
+pub fn resolve(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Arc<Tool>>, ChainError> {
+    let want = Want::asked(ask);
+    let mut search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: true };
+    match search.extend(&want) {
+        // Bounds that a parent puts on its child are a matter of validation where nobody else asks for a version of
+        // that child: the chain is what it is, and the report says what is wrong with it.
+        Err(Stuck::ChildBounds { alone: true, .. }) => {
+            let mut search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: false };
+            search.extend(&want).map_err(Stuck::into_error)?;
+            Ok(search.chain)
+        }
+        result => result.map_err(Stuck::into_error).map(|()| search.chain),
+    }
+}
+
+/// The tool that `ask` means by itself, whether or not anything can run it.
+pub fn find(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Arc<Tool>, ChainError> {
+    let want = Want::asked(ask);
+    let search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: false };
+    match search.candidates(&want)?.first() {
+        Some(candidate) => search.load(candidate),
+        None => Err(search.conflict(&want)),
+    }
+}
+
+/// The candidates of `id` that a requirement lets through, best first.
+///
+/// A prerelease counts only when it was asked for or when there is no release.
+pub fn satisfying(candidates: Vec<Candidate>, requirement: Option<&VersionReq>) -> Vec<Candidate> {
+    let has_release = candidates.iter().any(|candidate| candidate.version.pre.is_empty());
+    let mut chosen: Vec<Candidate> = candidates
+        .into_iter()
+        .filter(|candidate| match requirement {
+            None => !has_release || candidate.version.pre.is_empty(),
+            Some(requirement) => {
+                let released = Version { pre: Prerelease::EMPTY, ..candidate.version.clone() };
+                requirement.matches(&candidate.version) || (!has_release && requirement.matches(&released))
+            }
+        })
+        .collect();
+    chosen.sort_by(|a, b| b.version.cmp(&a.version));
+    chosen
+}
+
+struct Want<'a> {
+    id: &'a ToolId,
+    requirements: Vec<(VersionReq, String)>,
+    from: Option<Arc<Tool>>,
+}
+
+impl<'a> Want<'a> {
+    fn asked(ask: &'a ToolRef) -> Self {
+        let requirements =
+            ask.requirement.iter().map(|requirement| (requirement.clone(), "asked for".to_owned())).collect();
+        Self { id: &ask.id, requirements, from: None }
+    }
+}
+
+struct Search<'a> {
+    catalog: &'a dyn Catalog,
+    chain: Vec<Arc<Tool>>,
+    tries: usize,
+    judge_children: bool,
+}
+
+/// Why a branch of the search ends.
+enum Stuck {
+    Error(ChainError),
+    /// A parent does not accept the version of its child; `alone` when nobody else asks for a version of that child.
+    ChildBounds {
+        alone: bool,
+        error: ChainError,
+    },
+}
+
+impl Stuck {
+    fn into_error(self) -> ChainError {
+        match self {
+            Self::Error(error) | Self::ChildBounds { error, .. } => error,
+        }
+    }
+}
+
+impl Search<'_> {
+    /// Puts a tool that satisfies `want`, and everything it rests on, behind the chain.
+    fn extend(&mut self, want: &Want<'_>) -> Result<(), Stuck> {
+        self.guard(want).map_err(Stuck::Error)?;
+        let candidates = self.candidates(want).map_err(Stuck::Error)?;
+        let mut first_failure = None;
+        for candidate in candidates {
+            self.tries += 1;
+            if self.tries > MAX_TRIES {
+                break;
+            }
+            match self.attempt(want, &candidate) {
+                Ok(()) => return Ok(()),
+                Err(
+                    clash @ (Stuck::ChildBounds { .. } | Stuck::Error(ChainError::VersionConflict { .. })),
+                ) => {
+                    first_failure.get_or_insert(clash);
+                }
+                // Anything but a clash of versions is the answer: trying an older version would hide it.
+                Err(stuck) => return Err(stuck),
+            }
+        }
+        Err(first_failure.unwrap_or_else(|| Stuck::Error(self.conflict(want))))
+    }
+
+    fn attempt(&mut self, want: &Want<'_>, candidate: &Candidate) -> Result<(), Stuck> {
+        let tool = self.load(candidate).map_err(Stuck::Error)?;
+        if self.judge_children {
+            self.child_bounds(&tool)?;
+        }
+        let depth = self.chain.len();
+        self.chain.push(Arc::clone(&tool));
+        let Some(executor) = &tool.manifest.executor else { return Ok(()) };
+        let from = format!("executor of `{}`", tool.name());
+        let next = Want {
+            id: &executor.id,
+            requirements: executor
+                .requirement
+                .iter()
+                .map(|requirement| (requirement.clone(), from.clone()))
+                .collect(),
+            from: Some(Arc::clone(&tool)),
+        };
+        self.extend(&next).map_err(|stuck| {
+            self.chain.truncate(depth);
+            match stuck {
+                // The child asked about is this tool: now it is known what else is asked of it.
+                Stuck::ChildBounds {
+                    error: ChainError::VersionConflict { id, mut requirements, available },
+                    ..
+                } if id == tool.manifest.tool_id => {
+                    let others = want.requirements.iter().map(|(requirement, from)| Requirement {
+                        requirement: requirement.to_string(),
+                        from: from.clone(),
+                    });
+                    requirements.splice(0..0, others);
+                    let alone = want.requirements.is_empty();
+                    Stuck::ChildBounds {
+                        alone,
+                        error: ChainError::VersionConflict { id, requirements, available },
+                    }
+                }
+                other => other,
+            }
+        })
+    }
+
+    fn load(&self, candidate: &Candidate) -> Result<Arc<Tool>, ChainError> {
+        match &candidate.loaded {
+            Some(tool) => Ok(Arc::clone(tool)),
+            None => Ok(self.catalog.load(candidate)?),
+        }
+    }
+
+    fn guard(&self, want: &Want<'_>) -> Result<(), ChainError> {
+        let path = |from: usize| {
+            let links = self.chain.iter().skip(from).map(|tool| tool.manifest.tool_id.clone());
+            links.chain(std::iter::once(want.id.clone())).collect()
+        };
+        if let Some(start) = self.chain.iter().position(|tool| tool.manifest.tool_id == *want.id) {
+            return Err(ChainError::Cycle { path: path(start) });
+        }
+        if self.chain.len() >= MAX_LINKS {
+            return Err(ChainError::TooDeep { path: path(0), limit: MAX_LINKS });
+        }
+        Ok(())
+    }
+
+    /// Candidates from the child's space downward, nearest space first, best version first.
+    fn candidates(&self, want: &Want<'_>) -> Result<Vec<Candidate>, ChainError> {
+        let child_space = want.from.as_ref().map_or(Space::Project, |tool| tool.space);
+        let requirement = combine(&want.requirements);
+        let mut found_any = false;
+        let mut chosen = Vec::new();
+        for space in child_space.downward() {
+            let here = self.catalog.candidates(want.id, space)?;
+            found_any |= !here.is_empty();
+            chosen.extend(satisfying(here, requirement.as_ref()));
+        }
+        if !chosen.is_empty() {
+            return Ok(chosen);
+        }
+        if found_any {
+            return Err(self.conflict(want));
+        }
+        for found_in in child_space.upward() {
+            if let (Some(child), false) = (&want.from, self.catalog.candidates(want.id, found_in)?.is_empty())
+            {
+                return Err(ChainError::SpaceViolation {
+                    child: child.name(),
+                    child_space,
+                    executor: want.id.clone(),
+                    found_in,
+                });
+            }
+        }
+        let nearest = nearest(want.id, self.catalog.ids());
+        Err(ChainError::NotFound {
+            id: want.id.clone(),
+            wanted_by: want.from.as_ref().map(|tool| tool.name()),
+            nearest,
+        })
+    }
+
+    /// Whether `parent` accepts the version of the link it is about to run.
+    fn child_bounds(&self, parent: &Tool) -> Result<(), Stuck> {
+        let Some(child) = self.chain.last() else { return Ok(()) };
+        let Some(bounds) = parent.manifest.child_constraints.get(child.manifest.tool_id.as_str()) else {
+            return Ok(());
+        };
+        if bounds_violation(bounds, &child.manifest.version).is_none() {
+            return Ok(());
+        }
+        let requirement = Requirement {
+            requirement: bounds_text(bounds),
+            from: format!("child_constraints of `{}`", parent.name()),
+        };
+        let error = ChainError::VersionConflict {
+            id: child.manifest.tool_id.clone(),
+            requirements: vec![requirement],
+            available: self.available(&child.manifest.tool_id, Space::Project),
+        };
+        Err(Stuck::ChildBounds { alone: true, error })
+    }
+
+    fn conflict(&self, want: &Want<'_>) -> ChainError {
+        ChainError::VersionConflict {
+            id: want.id.clone(),
+            requirements: want
+                .requirements
+                .iter()
+                .map(|(requirement, from)| Requirement {
+                    requirement: requirement.to_string(),
+                    from: from.clone(),
+                })
+                .collect(),
+            available: self.available(want.id, want.from.as_ref().map_or(Space::Project, |tool| tool.space)),
+        }
+    }
+
+    fn available(&self, id: &ToolId, from: Space) -> Vec<(Version, Space)> {
+        let mut all: Vec<(Version, Space)> = from
+            .downward()
+            .filter_map(|space| self.catalog.candidates(id, space).ok())
+            .flatten()
+            .map(|candidate| (candidate.version, candidate.space))
+            .collect();
+        all.sort_by(|a, b| b.cmp(a));
+        all
+    }
+}
+
+/// One requirement that means all of them.
+fn combine(requirements: &[(VersionReq, String)]) -> Option<VersionReq> {
+    let comparators: Vec<_> =
+        requirements.iter().flat_map(|(requirement, _)| requirement.comparators.clone()).collect();
+    (!requirements.is_empty()).then_some(VersionReq { comparators })
+}
+
+/// Which bound a version breaks. An unreadable bound breaks too.
+pub(crate) fn bounds_violation(bounds: &ChildConstraint, version: &Version) -> Option<String> {
+    let parse = |text: &str| Version::parse(text).map_err(|_| format!("`{text}` is not a semantic version"));
+    for (bound, low) in [(&bounds.min_version, true), (&bounds.max_version, false)] {
+        let Some(bound) = bound else { continue };
+        match parse(bound) {
+            Err(unreadable) => return Some(unreadable),
+            Ok(min) if low && *version < min => return Some(format!("{version} is below the minimum {min}")),
+            Ok(max) if !low && *version > max => {
+                return Some(format!("{version} is above the maximum {max}"));
+            }
+            Ok(_) => {}
+        }
+    }
+    None
+}
+
+fn bounds_text(bounds: &ChildConstraint) -> String {
+    let low = bounds.min_version.as_ref().map(|min| format!(">={min}"));
+    let high = bounds.max_version.as_ref().map(|max| format!("<={max}"));
+    low.into_iter().chain(high).collect::<Vec<_>>().join(", ")
+}
+
+/// Up to three ids that look like the one asked for.
+fn nearest(id: &ToolId, ids: Vec<ToolId>) -> Vec<ToolId> {
+    let mut scored: Vec<(f64, ToolId)> = ids
+        .into_iter()
+        .map(|other| (strsim::jaro_winkler(id.as_str(), other.as_str()), other))
+        .filter(|(score, _)| *score > 0.8)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(3).map(|(_, id)| id).collect()
+}

@@ -1,0 +1,39 @@
+//! A stand-in for Kiwi that tests can kill: `caller LAUNCHER SCRATCH SCRIPT` runs a shell script that has a package
+//! folder of its own as `$1`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "only tests call it, with the right arguments"
+)]
+
+use kiwi_exec::{Launcher, Package, PackageForm, Process, Unwatched};
+use kiwi_model::{Content, Digest, File, FileEntry, Isolation, Piece, Text};
+use std::time::Duration;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let launcher =
+        Launcher { grace: Duration::from_millis(300), ..Launcher::new(&arguments[1], &arguments[2]) };
+    let entry = FileEntry { path: "sub/data".into(), sha256: Digest::of(b"data"), is_executable: false };
+    let file = File { entry, content: Content::Bytes(b"data".as_slice().into()) };
+    let process = Process {
+        program: Text::literal("sh"),
+        args: vec![
+            Text::literal("-c"),
+            Text::literal(&arguments[3]),
+            Text::literal("sh"),
+            Text(vec![Piece::Folder { link: 0 }]),
+        ],
+        env: vec![("PATH".into(), Text::literal("/usr/bin:/bin"))],
+        cwd: "/".into(),
+        stdin: Vec::new(),
+        timeout: Duration::from_mins(1),
+        output_cap: 1 << 20,
+        isolation: Isolation::Standard,
+        packages: vec![Package { link: 0, files: vec![file], form: PackageForm::Folder }],
+        search_path: "/usr/bin:/bin".into(),
+        project: "/".into(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(launcher.run(process, &Unwatched, std::future::pending())).unwrap();
+}

@@ -1,0 +1,103 @@
+//! The launcher: a small resident process between Kiwi and a tool.
+//!
+//! It is the same binary as Kiwi, started with `__launch` and nothing else; what to do comes over its standard input.
+//! It must stay cheap (no runtime, no threads) and must not trust the tool: the tool may kill it, stop it or fill its
+//! pipes, and Kiwi has an answer to each ([`crate::orphans`], the backstop in [`crate::run`]).
+
+mod ending;
+mod start;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::process::Exit;
+use crate::snapshot::Snapshot;
+use crate::wire::{self, Launch, Opening, Report};
+
+/// The whole life of a launcher. The binary calls this first thing when its first argument is
+/// [`crate::Launcher::ARGUMENT`].
+pub fn launcher_main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve() -> io::Result<()> {
+    // Whatever Kiwi itself inherited and did not mark stays out of the tool.
+    close_fds::set_fds_cloexec(3, &[]);
+    let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    // A session of its own: no terminal to read from or to type into, Ctrl-C reaches Kiwi alone, and every process
+    // group in it belongs to the tool.
+    rustix::process::setsid()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+
+    let Some((opening, _)) = wire::receive::<Opening>(&control)? else { return Ok(()) };
+    let snapshot = opening.snapshot.map(|path| Snapshot::new(path.as_path().to_owned()));
+    let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
+
+    let report = match start::start(&launch, descriptors) {
+        Ok(started) => supervise(started.tool, &control, &launch),
+        Err(report) => report,
+    };
+    drop(snapshot);
+    let bytes = wire::frame(&report)?;
+    // Kiwi may be gone; then nobody wants the report.
+    let _ = wire::send(&control, &bytes, &[]);
+    Ok(())
+}
+
+/// Stays until the tool and everything it started have ended.
+fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch) -> Report {
+    let grace = Duration::from_millis(launch.grace_ms);
+    let deadline = Instant::now().checked_add(Duration::from_millis(launch.timeout_ms));
+    match wait_for_event(tool, control, deadline) {
+        Ok(Event::ToolEnded) => {
+            let exit = ending::reap_tool(tool).unwrap_or(Exit::Signal(0));
+            if !ending::nobody_left() {
+                ending::end_everything(grace);
+            }
+            Report::Ended(exit)
+        }
+        Ok(Event::TimeUp) => {
+            ending::end_everything(grace);
+            Report::TimedOut
+        }
+        // An event that cannot be waited for is no reason to let the tool run unwatched.
+        Ok(Event::Closed) | Err(_) => {
+            ending::end_everything(grace);
+            Report::Cancelled
+        }
+    }
+}
+
+enum Event {
+    ToolEnded,
+    TimeUp,
+    Closed,
+}
+
+fn wait_for_event(tool: Pid, control: &OwnedFd, deadline: Option<Instant>) -> io::Result<Event> {
+    let tool = rustix::process::pidfd_open(tool, PidfdFlags::empty())?;
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut fds =
+            [PollFd::new(&tool, PollFlags::IN), PollFd::new(control, PollFlags::IN | PollFlags::RDHUP)];
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(0) if left.is_some_and(|left| !left.is_zero()) => {}
+            Ok(0) => return Ok(Event::TimeUp),
+            Ok(_) => {
+                let [tool, _] = &fds;
+                // A tool that ended in the same moment has ended by itself.
+                return Ok(if tool.revents().is_empty() { Event::Closed } else { Event::ToolEnded });
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What to do when a launcher is lost: the tool killed it, or the out-of-memory killer did.
+//!
+//! Kiwi makes itself a subreaper, so the processes of a lost launcher become Kiwi's children. No other room of Kiwi
+//! starts processes, so a child that is not one of our launchers and is younger than the lost one belonged to it.
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use std::collections::BTreeSet;
+use std::io;
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::procfs::{self, Proc};
+
+/// The variable that says to which call a process belongs.
+pub const MARKER: &str = "KIWI_CALL";
+
+/// How long a sweep goes on before it gives up on processes that do not die.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Launchers that were started and not yet waited for.
+static LAUNCHERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+/// Held for reading while a launcher is born and entered above, for writing while strangers are looked for.
+static BIRTHS: RwLock<()> = RwLock::new(());
+
+/// Starts a launcher.
+pub fn start_launcher(command: &mut Command) -> io::Result<Child> {
+    static SUBREAPER: Once = Once::new();
+    // Without it only the rare lost launcher is answered less well; that is no reason to refuse every call.
+    SUBREAPER.call_once(|| {
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    });
+    let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    launchers().extend(i32::try_from(child.id()));
+    Ok(child)
+}
+
+/// Waits for a launcher that has ended or is about to; whether it ended in order.
+pub fn reap_launcher(child: &mut Child) -> bool {
+    let status = child.wait();
+    if let Ok(pid) = i32::try_from(child.id()) {
+        launchers().remove(&pid);
+    }
+    status.is_ok_and(|status| status.success())
+}
+
+/// Kills a launcher that is of no use any more, ends what it leaves behind, and waits for it.
+pub fn end_lost(child: &mut Child, call: &str) {
+    let _ = child.kill();
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    // Only when it is a zombie have its children become ours.
+    let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    if let Some(launcher) = Proc::read(pid) {
+        sweep(&launcher, call);
+    }
+    reap_launcher(child);
+}
+
+fn sweep(launcher: &Proc, call: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    // A process may change parents while the table is read and so be missed; only two empty looks are proof.
+    let mut empty_looks = 0;
+    while empty_looks < 2 && Instant::now() < deadline {
+        let births = BIRTHS.write().unwrap_or_else(PoisonError::into_inner);
+        let procs = procfs::all();
+        let orphans = orphans_of(launcher, call, &procs);
+        let roots: Vec<Pid> = orphans.iter().map(|orphan| orphan.pid).collect();
+        for process in orphans.iter().chain(&procfs::below(&roots, &procs)) {
+            process.signal(Signal::KILL);
+        }
+        drop(births);
+        empty_looks = if orphans.is_empty() { empty_looks + 1 } else { 0 };
+        for orphan in roots {
+            let _ =
+                rustix::process::waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn orphans_of(launcher: &Proc, call: &str, procs: &[Proc]) -> Vec<Proc> {
+    let kiwi = rustix::process::getpid().as_raw_nonzero().get();
+    let known = launchers();
+    procs
+        .iter()
+        .filter(|process| process.parent == kiwi && process.started >= launcher.started)
+        .filter(|process| !known.contains(&process.pid.as_raw_nonzero().get()))
+        // As the first process of a container Kiwi also inherits orphans that were never its own.
+        .filter(|process| {
+            kiwi != 1 || process.session == launcher.pid.as_raw_nonzero().get() || is_marked(process, call)
+        })
+        .copied()
+        .collect()
+}
+
+fn is_marked(process: &Proc, call: &str) -> bool {
+    let marker = format!("{MARKER}={call}");
+    std::fs::read(format!("/proc/{}/environ", process.pid.as_raw_nonzero()))
+        .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes()))
+}
+
+fn launchers() -> MutexGuard<'static, BTreeSet<i32>> {
+    LAUNCHERS.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,145 @@
+//! What to start, and what came of it.
+
+use kiwi_model::{File, Isolation, Text};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One process to start: everything is given, nothing is looked up in Kiwi's own environment.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// The program: an absolute path, a path relative to `cwd`, or a bare name to be found in `search_path`.
+    pub program: Text,
+    /// Its arguments, one by one. There is no shell between here and the program.
+    pub args: Vec<Text>,
+    /// Its whole environment. Of two entries with one name the later counts.
+    pub env: Vec<(String, Text)>,
+    /// The folder it starts in.
+    pub cwd: PathBuf,
+    /// What it reads from standard input.
+    pub stdin: Vec<u8>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes it may write, to standard output and to standard error each.
+    pub output_cap: u64,
+    /// How tightly it is held.
+    pub isolation: Isolation,
+    /// The verified files its texts may refer to.
+    pub packages: Vec<Package>,
+    /// The `PATH` in which a bare program name is found.
+    pub search_path: String,
+    /// What [`kiwi_model::Piece::Project`] stands for.
+    pub project: PathBuf,
+}
+
+/// The verified files of one link of the chain.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// Which link: index into the chain, leaf first.
+    pub link: usize,
+    /// Its files.
+    pub files: Vec<File>,
+    /// Whether the files belong together.
+    pub form: PackageForm,
+}
+
+/// Whether a tool is one file or a folder whose files expect to lie beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackageForm {
+    /// A single file; it runs from sealed memory.
+    OneFile,
+    /// A folder; it runs from a private copy made for this run.
+    Folder,
+}
+
+/// How processes are started: which program supervises them and where their files may be put.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    /// The program that calls [`crate::launcher_main`] when its first argument is `__launch`: the Kiwi binary.
+    pub program: PathBuf,
+    /// Where private copies of packages are made. Created when missing; nothing in it outlives a run.
+    pub scratch: PathBuf,
+    /// How long a process has between being asked to end and being killed.
+    pub grace: Duration,
+}
+
+impl Launcher {
+    /// The grace the specification asks for.
+    pub const GRACE: Duration = Duration::from_secs(5);
+    /// The first argument by which a program knows that it is to be the launcher.
+    pub const ARGUMENT: &'static str = "__launch";
+
+    /// A launcher with the ordinary grace.
+    pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), scratch: scratch.into(), grace: Self::GRACE }
+    }
+}
+
+/// One of the two streams a process writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output: the result.
+    Stdout,
+    /// Standard error: everything else.
+    Stderr,
+}
+
+impl std::fmt::Display for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stdout => "standard output",
+            Self::Stderr => "standard error",
+        })
+    }
+}
+
+/// Sees output while the process is still running.
+pub trait Watch: Send + Sync {
+    /// Bytes as they came; never more than the cap in all.
+    fn output(&self, stream: Stream, bytes: &[u8]);
+}
+
+/// For a process nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn output(&self, _: Stream, _: &[u8]) {}
+}
+
+/// A process that ended by itself, with everything it started ended too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether it says that all went well.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}

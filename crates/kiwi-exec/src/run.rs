@@ -1,0 +1,215 @@
+//! Running one process from beginning to end: the `subprocess` primitive.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+use tokio::time::Instant;
+
+use crate::capture::Capture;
+use crate::error::ExecError;
+use crate::memfd::sealed_stdin;
+use crate::order::Order;
+use crate::place::{Placed, Placement};
+use crate::process::{Finished, Launcher, Package, Process, Stream, Watch};
+use crate::running::{MARGIN, Running};
+use crate::snapshot::random_name;
+use crate::wire::{self, Launch, Opening, Raw, Report, Stage};
+
+impl Launcher {
+    /// Runs a process and waits until it, and everything it started, has ended.
+    ///
+    /// When `cancel` completes, or the returned future is dropped, everything is ended too. Needs a tokio runtime with
+    /// its I/O and time drivers; a single thread is enough.
+    pub async fn run(
+        &self,
+        process: Process,
+        watch: &dyn Watch,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Finished, ExecError> {
+        self.run_holding(process, None, watch, cancel).await
+    }
+
+    /// The same, with a descriptor that stays open until everything has ended, even if Kiwi itself is killed: a lock.
+    pub(crate) async fn run_holding(
+        &self,
+        process: Process,
+        held: Option<BorrowedFd<'_>>,
+        watch: &dyn Watch,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Finished, ExecError> {
+        let mut cancel = pin!(cancel);
+        let call = random_name()?;
+        let Order { mut launch, placement } = Order::draw_up(self, &process, &call)?;
+        let Process { cwd, stdin, timeout, output_cap, packages, .. } = process;
+
+        let (mut running, pipes) = Running::start(self, call)?;
+        let stdout = Capture::new(Stream::Stdout, pipes.stdout, output_cap)?;
+        let stderr = Capture::new(Stream::Stderr, pipes.stderr, output_cap)?;
+
+        // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still being
+        // loaded, the files are put in place.
+        let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
+        running.tell(&framed(&opening)?, &[]).await?;
+        let Placed { snapshot, sealed } = tokio::select! {
+            placed = place(placement, packages) => placed?,
+            () = &mut cancel => return Err(ExecError::Cancelled),
+        };
+        running.snapshot = snapshot;
+        launch.files = sealed.len();
+        let stdin = if launch.stdin { Some(sealed_stdin(&stdin)?) } else { None };
+        let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
+        running.tell(&framed(&launch)?, &descriptors).await?;
+        drop(owned);
+
+        let limits = Limits { timeout, grace: self.grace, output_cap };
+        let attended = Attended { running, stdout, stderr, ending: None };
+        let outcome = attended.attend(&limits, watch, cancel).await;
+        outcome.map_err(|why| why.explain(&launch, cwd, &limits))
+    }
+}
+
+async fn place(placement: Placement, packages: Vec<Package>) -> Result<Placed, ExecError> {
+    if !placement.is_heavy(&packages) {
+        return placement.fill(&packages);
+    }
+    // If nobody waits for it any more, what it made is removed when its result is dropped.
+    let filled = tokio::task::spawn_blocking(move || placement.fill(&packages)).await;
+    filled.map_err(|error| ExecError::Io { doing: "copy verified files".into(), source: error.into() })?
+}
+
+fn framed(message: &impl serde::Serialize) -> Result<Vec<u8>, ExecError> {
+    wire::frame(message).map_err(ExecError::io("tell the launcher what to start"))
+}
+
+struct Limits {
+    timeout: Duration,
+    grace: Duration,
+    output_cap: u64,
+}
+
+/// Why a process that was given to a launcher has no result.
+enum Why {
+    TimedOut { stdout: Vec<u8>, stderr: Vec<u8> },
+    Overflowed(Stream),
+    Cancelled,
+    Lost,
+    NotStarted { stage: Stage, errno: i32 },
+}
+
+/// What Kiwi decided, while the tool was still running.
+#[derive(Clone, Copy)]
+enum Ending {
+    Cancelled,
+    Overflowed(Stream),
+}
+
+/// A running tool and what it has written so far.
+struct Attended {
+    running: Running,
+    stdout: Capture,
+    stderr: Capture,
+    ending: Option<Ending>,
+}
+
+impl Attended {
+    async fn attend(
+        mut self,
+        limits: &Limits,
+        watch: &dyn Watch,
+        mut cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Finished, Why> {
+        // The launcher keeps the time. This is for a launcher that was stopped, or waits for what cannot be killed.
+        let patience = limits.grace.saturating_add(MARGIN);
+        let mut backstop = pin!(tokio::time::sleep(limits.timeout.saturating_add(patience)));
+        let in_time = loop {
+            let was_ending = self.ending.is_some();
+            tokio::select! {
+                () = self.stdout.flow(watch), if self.stdout.is_open() => {}
+                () = self.stderr.flow(watch), if self.stderr.is_open() => {}
+                has_left = self.running.listen() => if has_left { break true },
+                () = &mut cancel, if !was_ending => self.ending = Some(Ending::Cancelled),
+                () = &mut backstop => break false,
+            }
+            self.ending = self.ending.or_else(|| overflow(&self.stdout, &self.stderr));
+            if self.ending.is_some() && !was_ending {
+                self.running.stop();
+                backstop.as_mut().reset(Instant::now() + patience);
+            }
+        };
+        let report = if in_time {
+            self.running.finish().await
+        } else {
+            self.running.force().await;
+            Some(Report::TimedOut)
+        };
+        // Every writer has ended; what they wrote is in the pipes.
+        self.stdout.drain(watch);
+        self.stderr.drain(watch);
+        let ending = self.ending.or_else(|| overflow(&self.stdout, &self.stderr));
+        let (stdout, stderr) = (self.stdout.into_bytes(), self.stderr.into_bytes());
+        match (report, ending) {
+            // Lost, or stopped although nobody asked for it: then it could not watch the tool.
+            (None, _) | (Some(Report::Cancelled), None) => Err(Why::Lost),
+            (Some(Report::NotStarted { stage, errno }), _) => Err(Why::NotStarted { stage, errno }),
+            (Some(_), Some(Ending::Overflowed(stream))) => Err(Why::Overflowed(stream)),
+            (Some(_), Some(Ending::Cancelled)) => Err(Why::Cancelled),
+            (Some(Report::TimedOut), None) => Err(Why::TimedOut { stdout, stderr }),
+            (Some(Report::Ended(exit)), None) => Ok(Finished { exit, stdout, stderr }),
+        }
+    }
+}
+
+fn overflow(stdout: &Capture, stderr: &Capture) -> Option<Ending> {
+    let captures = [(stdout, Stream::Stdout), (stderr, Stream::Stderr)];
+    captures
+        .into_iter()
+        .find(|(capture, _)| capture.has_overflowed())
+        .map(|(_, stream)| Ending::Overflowed(stream))
+}
+
+impl Why {
+    fn explain(self, launch: &Launch, cwd: PathBuf, limits: &Limits) -> ExecError {
+        match self {
+            Self::TimedOut { stdout, stderr } => ExecError::Timeout { after: limits.timeout, stdout, stderr },
+            Self::Overflowed(stream) => ExecError::OutputLimit { stream, limit: limits.output_cap },
+            Self::Cancelled => ExecError::Cancelled,
+            Self::Lost => ExecError::Lost,
+            Self::NotStarted { stage, errno } => {
+                not_started(stage, io::Error::from_raw_os_error(errno), launch, cwd)
+            }
+        }
+    }
+}
+
+fn not_started(stage: Stage, error: io::Error, launch: &Launch, cwd: PathBuf) -> ExecError {
+    let program = launch
+        .program
+        .spell(&[])
+        .map_or_else(|_| "the tool's own file".into(), |program| program.to_string_lossy().into_owned());
+    match (stage, error.kind()) {
+        (Stage::Prepare, _) => {
+            ExecError::Io { doing: format!("prepare a process for `{program}`"), source: error }
+        }
+        (Stage::Folder, _) => ExecError::WorkingFolder { path: cwd, source: error },
+        (Stage::Start, io::ErrorKind::ArgumentListTooLong) => {
+            ExecError::ArgumentsTooLong { bytes: Order::length(launch) }
+        }
+        // The program itself was there a moment ago.
+        (Stage::Start, io::ErrorKind::NotFound) => {
+            ExecError::NotExecutable { program, why: "the interpreter it names does not exist".into() }
+        }
+        (Stage::Start, io::ErrorKind::PermissionDenied) => {
+            ExecError::NotExecutable { program, why: "it may not be executed".into() }
+        }
+        (Stage::Start, _) if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            ExecError::NotExecutable {
+                program,
+                why: "it is neither a program nor a script with a `#!` line".into(),
+            }
+        }
+        (Stage::Start, _) => ExecError::Io { doing: format!("start `{program}`"), source: error },
+    }
+}

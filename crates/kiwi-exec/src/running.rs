@@ -1,0 +1,156 @@
+//! Kiwi's end of one launcher.
+#![expect(clippy::disallowed_methods, reason = "the one place where launchers are started")]
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::Shutdown;
+use rustix::process::{Pid, PidfdFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+use crate::error::ExecError;
+use crate::orphans;
+use crate::process::Launcher;
+use crate::snapshot::Snapshot;
+use crate::wire::{self, Report};
+
+/// How long a launcher may take beyond timeout and grace before it counts as lost.
+pub const MARGIN: Duration = Duration::from_secs(2);
+
+/// A launcher that was started and not yet waited for. Dropping it closes the socket, which ends the tool.
+pub struct Running {
+    call: String,
+    /// How long the launcher may take once it knows that it is to end the tool.
+    patience: Duration,
+    child: Option<Child>,
+    control: UnixStream,
+    received: Vec<u8>,
+    /// Removed by the launcher; kept here for the case that it cannot.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// The reading ends of the pipes the tool writes into.
+pub struct Pipes {
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+impl Running {
+    /// Starts a launcher, which then waits for its orders.
+    pub fn start(launcher: &Launcher, call: String) -> Result<(Self, Pipes), ExecError> {
+        let refused = || ExecError::io("start the launcher");
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
+        ours.set_nonblocking(true).map_err(refused())?;
+        let control = UnixStream::from_std(ours).map_err(refused())?;
+        let (stdout, stdout_writer) = io::pipe().map_err(refused())?;
+        let (stderr, stderr_writer) = io::pipe().map_err(refused())?;
+        let mut command = Command::new(&launcher.program);
+        command
+            .arg(Launcher::ARGUMENT)
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(stdout_writer)
+            .stderr(stderr_writer);
+        let child = orphans::start_launcher(&mut command).map_err(refused())?;
+        let patience = launcher.grace.saturating_add(MARGIN);
+        let running =
+            Self { call, patience, child: Some(child), control, received: Vec::new(), snapshot: None };
+        Ok((running, Pipes { stdout: stdout.into(), stderr: stderr.into() }))
+    }
+
+    /// Sends a message with descriptors.
+    pub async fn tell(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), ExecError> {
+        let mut rest = bytes;
+        let mut with = descriptors;
+        while !rest.is_empty() {
+            let sent = self
+                .control
+                .async_io(Interest::WRITABLE, || wire::send(self.control.as_fd(), rest, with))
+                .await;
+            let sent = sent.map_err(|error| match error.kind() {
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ExecError::Lost,
+                _ => ExecError::Io { doing: "tell the launcher what to start".into(), source: error },
+            })?;
+            rest = rest.get(sent..).unwrap_or_default();
+            with = &[];
+        }
+        Ok(())
+    }
+
+    /// Tells the launcher to end the tool.
+    pub fn stop(&self) {
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
+    }
+
+    /// Waits for the launcher to say something or to leave; whether it has left. Can be dropped at any time.
+    pub async fn listen(&mut self) -> bool {
+        if self.control.readable().await.is_err() {
+            return true;
+        }
+        match self.control.try_read_buf(&mut self.received) {
+            Ok(0) => true,
+            Ok(_) => false,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// What the launcher said last, once it has left. `None`: it is lost.
+    pub async fn finish(mut self) -> Option<Report> {
+        let report = wire::unframe(&self.received).ok().flatten();
+        let mut child = self.child.take()?;
+        if report.is_some() {
+            // Its socket is closed, so it is past its last instruction: this does not wait.
+            orphans::reap_launcher(&mut child);
+            return report;
+        }
+        self.give_up(child).await;
+        None
+    }
+
+    /// Ends a launcher that does not answer, and all that is left of its tool.
+    pub async fn force(mut self) {
+        if let Some(child) = self.child.take() {
+            self.give_up(child).await;
+        }
+    }
+
+    async fn give_up(&mut self, mut child: Child) {
+        let call = std::mem::take(&mut self.call);
+        let snapshot = self.snapshot.take();
+        let ended = tokio::task::spawn_blocking(move || {
+            orphans::end_lost(&mut child, &call);
+            drop(snapshot);
+        });
+        let _ = ended.await;
+    }
+}
+
+impl Drop for Running {
+    /// Nobody waits for the result any more, but somebody has to wait for the launcher.
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let (call, snapshot, patience) =
+            (std::mem::take(&mut self.call), self.snapshot.take(), self.patience);
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
+        let wait = move || {
+            if !(has_ended_within(&child, patience) && orphans::reap_launcher(&mut child)) {
+                orphans::end_lost(&mut child, &call);
+            }
+            drop(snapshot);
+        };
+        // Without a thread the launcher still ends everything; only its zombie stays until Kiwi ends.
+        let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(wait);
+    }
+}
+
+fn has_ended_within(child: &Child, patience: Duration) -> bool {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let Some(handle) = pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    let mut fds = [PollFd::new(&handle, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Timespec::try_from(patience).ok().as_ref()).is_ok_and(|ready| ready > 0)
+}

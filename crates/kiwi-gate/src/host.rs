@@ -1,0 +1,74 @@
+//! What the gate knows about the machine: handed in by the face, never looked up.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The variables a tool always gets, where the host has them.
+const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Facts about the machine.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// Kiwi's own environment.
+    pub environment: BTreeMap<String, String>,
+    /// The running binary, which is also the launcher.
+    pub kiwi: PathBuf,
+    /// Where a call without a project works.
+    pub cwd: PathBuf,
+    /// Where private copies of tools are made for the length of a call.
+    pub scratch: PathBuf,
+}
+
+impl Host {
+    /// The search path for programs.
+    pub fn search_path(&self) -> &str {
+        self.environment.get("PATH").map_or(DEFAULT_PATH, String::as_str)
+    }
+
+    /// What a tool's environment starts from: next to nothing, or everything where its manifest says `trusted`.
+    pub(crate) fn base_environment(&self, everything: bool) -> BTreeMap<String, String> {
+        let mut base: BTreeMap<String, String> = if everything {
+            self.environment.clone()
+        } else {
+            let passed = PASSED
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), self.environment.get(*name)?.clone())));
+            passed.collect()
+        };
+        base.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
+        base
+    }
+}
+
+/// Variables that the builder of an environment, and only it, inherits beside the usual ones.
+const BUILDER_PREFIXES: [&str; 2] = ["PIP_", "UV_"];
+const BUILDER_NAMES: [&str; 10] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+];
+
+impl Host {
+    /// The environment of the program that installs language packages: it must find the same index as its user.
+    pub(crate) fn builder_environment(&self) -> Vec<(String, String)> {
+        let mut environment = self.base_environment(false);
+        let wanted = |name: &str| {
+            BUILDER_NAMES.contains(&name) || BUILDER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        };
+        environment.extend(
+            self.environment
+                .iter()
+                .filter(|(name, _)| wanted(name))
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        environment.into_iter().collect()
+    }
+}

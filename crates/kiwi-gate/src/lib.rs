@@ -1,0 +1,23 @@
+//! The one call path. Every face, whatever it speaks, hands a [`Request`] to [`Kernel::call`] and gets an [`Outcome`].
+//!
+//! **Owns** the order of things: plan, check, record, dispatch, record. Each step after planning is a [`Stage`], and
+//! they are composed in one place (`kernel.rs`), so that a new one slots in without any caller noticing.
+//!
+//! **Deliberately absent**: printing, reading flags, and any way around the record. If the enter record cannot be
+//! written, the call does not happen.
+//!
+//! Read first: [`Request`] and [`Outcome`] (what goes in and comes out), [`Kernel`] (the path between them).
+
+mod audit;
+mod host;
+mod kernel;
+mod outcome;
+mod request;
+mod stage;
+mod stages;
+
+pub use host::Host;
+pub use kernel::Kernel;
+pub use outcome::{Outcome, Timing, ToolIdentity};
+pub use request::{Arguments, Caller, Cancel, Request, Session};
+pub use stage::{Call, Next, Reply, Stage};

@@ -1,0 +1,131 @@
+//! What a face asks for.
+
+use kiwi_chain::read_assignment;
+use kiwi_exec::{Unwatched, Watch};
+use kiwi_model::{Isolation, ToolRef};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Who asks: `cli:<user>`, `mcp:<client>`, `directive:<name>#<session>`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Caller(String);
+
+impl Caller {
+    /// A person at a terminal.
+    pub fn cli(user: &str) -> Self {
+        Self(format!("cli:{user}"))
+    }
+
+    /// As records show it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One connected client, one command, or one directive run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Session(uuid::Uuid);
+
+impl Session {
+    /// A new session.
+    pub fn start() -> Self {
+        Self(uuid::Uuid::now_v7())
+    }
+}
+
+impl std::fmt::Display for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The parameters of a call, as a face has them.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// Already structured.
+    pub object: Map<String, Value>,
+    /// `name=text`, to be read as the tool's schema says; these win.
+    pub assignments: Vec<(String, String)>,
+}
+
+impl Arguments {
+    /// The parameters these arguments mean for a tool with this schema.
+    pub(crate) fn read(self, schema: Option<&Value>) -> Map<String, Value> {
+        let mut params = self.object;
+        for (name, text) in self.assignments {
+            let value = read_assignment(schema, &name, &text);
+            params.insert(name, value);
+        }
+        params
+    }
+}
+
+impl From<Map<String, Value>> for Arguments {
+    fn from(object: Map<String, Value>) -> Self {
+        Self { object, assignments: Vec::new() }
+    }
+}
+
+/// Ends a call from outside. Cloned freely; once fired it stays fired.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    fire: Arc<watch::Sender<bool>>,
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self { fire: Arc::new(watch::channel(false).0) }
+    }
+}
+
+impl Cancel {
+    /// Ends the call.
+    pub fn fire(&self) {
+        self.fire.send_replace(true);
+    }
+
+    /// Resolves once the call is to end.
+    pub async fn fired(&self) {
+        let mut fired = self.fire.subscribe();
+        // The sender lives as long as `self`, so waiting can only end by the value.
+        let _ = fired.wait_for(|fired| *fired).await;
+    }
+}
+
+/// A call, before anything is known about it.
+#[derive(Clone)]
+pub struct Request {
+    /// What to call.
+    pub tool: ToolRef,
+    /// With what.
+    pub arguments: Arguments,
+    /// Who asks.
+    pub caller: Caller,
+    /// In which session.
+    pub session: Session,
+    /// At least this tightly.
+    pub isolation: Option<Isolation>,
+    /// Stop before the effect and say what would happen.
+    pub dry_run: bool,
+    /// Sees output while the tool runs.
+    pub watch: Arc<dyn Watch>,
+    /// Ends the call from outside.
+    pub cancel: Cancel,
+}
+
+impl Request {
+    /// A plain call.
+    pub fn new(tool: ToolRef, arguments: impl Into<Arguments>, caller: Caller, session: Session) -> Self {
+        Self {
+            tool,
+            arguments: arguments.into(),
+            caller,
+            session,
+            isolation: None,
+            dry_run: false,
+            watch: Arc::new(Unwatched),
+            cancel: Cancel::default(),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The effect: a rendered plan handed to its primitive.
+
+use kiwi_chain::{Invocation, invocation};
+use kiwi_exec::{ExecError, HttpClient, Launcher, PythonEnvironments};
+use kiwi_model::{Explain, Fault, Space};
+use kiwi_space::{Config, Spaces};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::host::Host;
+use crate::stage::{Call, Next, Reply, Stage, StageFuture};
+
+/// The last stage.
+pub(crate) struct Dispatch {
+    pub(super) host: Arc<Host>,
+    pub(super) launcher: Launcher,
+    pub(super) http: HttpClient,
+    pub(super) environments: PythonEnvironments,
+    pub(super) config: Config,
+    /// What `{project_dir}` stands for, and where tools work.
+    pub(super) project: PathBuf,
+}
+
+impl Dispatch {
+    pub fn new(host: Arc<Host>, spaces: &Spaces, config: Config) -> Self {
+        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
+        // Environments are shared by everything the user runs; without a user space they stay with the project.
+        let cache = spaces
+            .ai(Space::User)
+            .or(spaces.ai(Space::Project))
+            .map_or_else(|| host.scratch.clone(), |ai| ai.join("cache"));
+        Self {
+            environments: PythonEnvironments {
+                cache: cache.join("python"),
+                launcher: launcher.clone(),
+                search_path: host.search_path().to_owned(),
+            },
+            launcher,
+            http: HttpClient::new(),
+            project: spaces.project_root().map_or_else(|| host.cwd.clone(), Path::to_path_buf),
+            config,
+            host,
+        }
+    }
+
+    /// The time a call has: what its manifest says, else what the configuration says.
+    pub(super) fn timeout(&self, own: Option<f64>) -> Duration {
+        own.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .unwrap_or(self.config.limits.timeout)
+    }
+
+    /// The bytes a call may give back, likewise.
+    pub(super) fn output_cap(&self, own: Option<u64>) -> u64 {
+        own.unwrap_or(self.config.limits.output)
+    }
+}
+
+impl Stage for Dispatch {
+    fn run<'a>(&'a self, call: Call<'a>, _next: Next<'a>) -> StageFuture<'a> {
+        Box::pin(async move {
+            let environment = |name: &str| self.host.environment.get(name).cloned();
+            let rendered =
+                invocation(call.plan, &call.params, &environment).map_err(|error| error.fault())?;
+            let begun = Instant::now();
+            let reply = match rendered {
+                Invocation::Process(process) => self.process(&call, process).await,
+                Invocation::Http(request) => self.request(request).await,
+            };
+            Ok(Reply { took: begun.elapsed(), ..reply })
+        })
+    }
+}
+
+/// An effect that failed keeps what it had printed.
+pub(super) fn failed(error: &ExecError) -> Reply {
+    let (stdout, stderr) = match error {
+        ExecError::Timeout { stdout, stderr, .. } => (stdout.as_slice(), stderr.as_slice()),
+        _ => (&[][..], &[][..]),
+    };
+    Reply {
+        result: super::process::result_of(stdout),
+        stderr: String::from_utf8_lossy(stderr).into_owned(),
+        failure: Some(error.fault()),
+        took: Duration::ZERO,
+    }
+}
+
+/// A refusal that belongs to the effect.
+pub(super) fn refused(fault: Fault) -> Reply {
+    Reply { failure: Some(fault), ..Reply::default() }
+}

@@ -1,0 +1,111 @@
+//! Tool ids: `[a-z][a-z0-9_]*` segments, dotted by namespace.
+
+use serde::{Deserialize, Serialize};
+
+/// Namespaces that belong to the system: no other space may define a tool in them.
+pub const SYSTEM_NAMESPACES: [&str; 4] = ["filesystem", "shell", "kiwi", "mcp"];
+
+/// The two primitives; they too cannot be shadowed.
+const PRIMITIVES: [&str; 2] = ["subprocess", "http_client"];
+
+/// File systems limit a name to 255 bytes; this leaves room for `@version` and an extension.
+const MAX_LEN: usize = 128;
+
+/// The id of a tool, known to be well formed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolId(String);
+
+/// Why a string is not a tool id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{id}` is not a tool id: expected lowercase letters, digits and `_`, in segments joined by `.`, each starting with a letter"
+)]
+pub struct IdError {
+    /// What was given, cut to a length a person can read.
+    pub id: String,
+}
+
+impl ToolId {
+    /// Reads an id.
+    pub fn parse(id: &str) -> Result<Self, IdError> {
+        if id.len() <= MAX_LEN && id.split('.').all(is_segment) {
+            Ok(Self(id.to_owned()))
+        } else {
+            Err(IdError { id: id.chars().take(MAX_LEN).collect() })
+        }
+    }
+
+    /// The id as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether only the system space may define this id.
+    pub fn is_reserved(&self) -> bool {
+        PRIMITIVES.contains(&self.as_str())
+            || self.0.split('.').next().is_some_and(|first| SYSTEM_NAMESPACES.contains(&first))
+    }
+}
+
+fn is_segment(segment: &str) -> bool {
+    let mut bytes = segment.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+impl std::fmt::Display for ToolId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl TryFrom<String> for ToolId {
+    type Error = IdError;
+    fn try_from(id: String) -> Result<Self, IdError> {
+        Self::parse(&id)
+    }
+}
+
+impl From<ToolId> for String {
+    fn from(id: ToolId) -> Self {
+        id.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ToolId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_dotted_segments_and_refuses_the_rest() {
+        for good in ["a", "data_processor", "filesystem.read", "a1.b2.c_3"] {
+            assert!(ToolId::parse(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["", ".", "a.", ".a", "A", "1a", "a-b", "a/b", "..", "a..b", "é", "a\0", " a", &"a".repeat(129)]
+        {
+            assert!(ToolId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn primitives_and_system_namespaces_are_reserved() {
+        for (id, reserved) in [
+            ("subprocess", true),
+            ("http_client", true),
+            ("filesystem.read", true),
+            ("mcp.x", true),
+            ("subprocess2", false),
+            ("my.filesystem", false),
+        ] {
+            assert_eq!(ToolId::parse(id).map(|id| id.is_reserved()), Ok(reserved), "{id}");
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! A frozen chain: what was agreed to run. The file is meant for git, so its text is stable.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Digest, ErrorKind, Explain, Link, Space, ToolId, Version, chain_hash};
+
+/// The format this binary writes and reads.
+pub const LOCKFILE_VERSION: u64 = 1;
+/// How many hex digits of the chain hash a lockfile and its name carry.
+const SHORT_HASH: usize = 12;
+
+/// A lockfile. Keys that this version does not know are kept when it is written again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Kiwi lockfile")]
+pub struct Lockfile {
+    /// The format.
+    pub lockfile_version: u64,
+    /// When it was made, RFC 3339.
+    pub generated_at: String,
+    /// The tool it is for.
+    pub root: LockRoot,
+    /// First 12 hex digits of the hash over the chain.
+    #[serde(default)]
+    pub chain_hash: String,
+    /// The chain, leaf first.
+    pub resolved_chain: Vec<LockLink>,
+    /// What the runtime installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<LockEnvironment>,
+    /// The definition of an upstream MCP tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Value>,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<Value>,
+    /// Anything else.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub rest: Map<String, Value>,
+}
+
+/// The tool a lockfile is for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LockRoot {
+    /// Which tool.
+    #[schemars(with = "String")]
+    pub tool_id: ToolId,
+    /// Which version.
+    #[schemars(with = "String")]
+    pub version: Version,
+    /// Its identity.
+    #[schemars(with = "String")]
+    pub integrity: Digest,
+    /// Its category.
+    #[serde(default)]
+    pub category: String,
+    /// Anything else.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub rest: Map<String, Value>,
+}
+
+/// One link of a frozen chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LockLink {
+    /// Which tool.
+    #[schemars(with = "String")]
+    pub tool_id: ToolId,
+    /// Which version.
+    #[schemars(with = "String")]
+    pub version: Version,
+    /// Its identity.
+    #[schemars(with = "String")]
+    pub integrity: Digest,
+    /// The next link's id.
+    #[schemars(with = "Option<String>")]
+    pub executor: Option<ToolId>,
+    /// Where it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<Space>,
+    /// Its files, so that a later difference can name the one that changed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub files: BTreeMap<String, Digest>,
+    /// Anything else.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub rest: Map<String, Value>,
+}
+
+/// What a runtime installed for a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LockEnvironment {
+    /// Exact version of the Python interpreter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// Exact version of Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Every installed language package: `name==version sha256:…`.
+    #[serde(default)]
+    pub requires: Vec<String>,
+    /// Anything else.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub rest: BTreeMap<String, Value>,
+}
+
+/// Why a text is not a lockfile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LockfileError {
+    /// A merge left both sides in the file.
+    #[error("holds conflict markers of an unfinished merge (line {line})")]
+    Conflict {
+        /// The first marker.
+        line: usize,
+    },
+    /// Not readable as JSON of this shape.
+    #[error("line {line}, column {column}: {message}")]
+    Unreadable {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Written by a newer Kiwi.
+    #[error("has lockfile_version {0}; this Kiwi reads up to {LOCKFILE_VERSION}")]
+    Newer(u64),
+    /// It contradicts itself.
+    #[error("{0}")]
+    Inconsistent(String),
+}
+
+impl Explain for LockfileError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::LockfileMismatch
+    }
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Newer(_) => "update Kiwi; the file was not changed".into(),
+            _ => "`kiwi lockfile update TOOL` makes it again from what is here".into(),
+        })
+    }
+}
+
+impl Lockfile {
+    /// Reads a lockfile and refuses one that contradicts itself.
+    pub fn parse(text: &str) -> Result<Self, LockfileError> {
+        let marker = |line: &str| {
+            ["<<<<<<< ", "=======", ">>>>>>> ", "||||||| "]
+                .iter()
+                .any(|mark| line == mark.trim_end() || line.starts_with(mark))
+        };
+        if let Some(at) = text.lines().position(marker) {
+            return Err(LockfileError::Conflict { line: at + 1 });
+        }
+        // A newer format may have any shape: look at its number before anything else.
+        let value: Value = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        match value.get("lockfile_version").and_then(Value::as_u64) {
+            Some(version) if version > LOCKFILE_VERSION => return Err(LockfileError::Newer(version)),
+            Some(_) => {}
+            None => return Err(LockfileError::Inconsistent("has no lockfile_version".into())),
+        }
+        let mut lock: Self = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        lock.check()?;
+        Ok(lock)
+    }
+
+    fn check(&mut self) -> Result<(), LockfileError> {
+        let wrong = |message: String| Err(LockfileError::Inconsistent(message));
+        let Some(first) = self.resolved_chain.first() else { return wrong("its chain is empty".into()) };
+        if (&first.tool_id, &first.version, &first.integrity)
+            != (&self.root.tool_id, &self.root.version, &self.root.integrity)
+        {
+            return wrong("its root is not the first link of its chain".into());
+        }
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = self.resolved_chain.iter().find(|link| !seen.insert(&link.tool_id)) {
+            return wrong(format!("its chain holds `{}` twice", twice.tool_id));
+        }
+        let computed = short_chain_hash(&self.resolved_chain);
+        if self.chain_hash.is_empty() {
+            self.chain_hash = computed;
+        } else if self.chain_hash != computed {
+            return wrong(format!("its chain_hash is {} but its links give {computed}", self.chain_hash));
+        }
+        Ok(())
+    }
+
+    /// The text of the file: stable key order, two spaces, one line break at the end.
+    pub fn to_text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Whether two lockfiles agree on everything but when they were made.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let timeless = |lock: &Self| Self { generated_at: String::new(), ..lock.clone() };
+        timeless(self) == timeless(other)
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> LockfileError {
+    let text = error.to_string();
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
+    LockfileError::Unreadable { line: error.line(), column: error.column(), message }
+}
+
+/// The short hash over frozen links.
+pub fn short_chain_hash(links: &[LockLink]) -> String {
+    let links: Vec<Link> = links
+        .iter()
+        .map(|link| Link {
+            tool_id: link.tool_id.clone(),
+            version: link.version.clone(),
+            space: link.space.unwrap_or(Space::Project),
+            integrity: link.integrity,
+            executor: link.executor.clone(),
+        })
+        .collect();
+    short(&chain_hash(&links))
+}
+
+/// The first digits of a chain hash, as lockfiles and their names carry it.
+pub fn short(hash: &Digest) -> String {
+    hash.hex().chars().take(SHORT_HASH).collect()
+}
+
+/// The name of a lockfile: `tool@version.lock.json`, or with the chain hash for an alternative chain.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName {
+    /// Which tool.
+    pub tool_id: ToolId,
+    /// Which version.
+    pub version: Version,
+    /// The chain hash of an alternative.
+    pub alternative: Option<String>,
+}
+
+const SUFFIX: &str = ".lock.json";
+
+impl LockName {
+    /// The file name.
+    pub fn file_name(&self) -> String {
+        let alternative = self.alternative.as_ref().map(|hash| format!(".{hash}")).unwrap_or_default();
+        format!("{}@{}{alternative}{SUFFIX}", self.tool_id, self.version)
+    }
+
+    /// Reads a file name. Whatever is a version as a whole is a version: `1.0.0-beta.1` has no hash. Only where a
+    /// prerelease or build could swallow the hash of an alternative does the content decide; see [`LockName::settle`].
+    pub fn parse(file_name: &str) -> Option<Self> {
+        let (tool, rest) = file_name.strip_suffix(SUFFIX)?.split_once('@')?;
+        let tool_id = ToolId::parse(tool).ok()?;
+        if let Ok(version) = Version::parse(rest) {
+            return Some(Self { tool_id, version, alternative: None });
+        }
+        let (version, hash) = rest.rsplit_once('.')?;
+        let alternative = is_short_hash(hash).then(|| hash.to_owned())?;
+        Some(Self { tool_id, version: Version::parse(version).ok()?, alternative: Some(alternative) })
+    }
+
+    /// The name as the content says it: `1.0.0-beta.3f9c0a1b2c4d` is an alternative if the root inside is `1.0.0-beta`.
+    #[must_use]
+    pub fn settle(self, lock: &Lockfile) -> Self {
+        let as_alternative = Self {
+            tool_id: lock.root.tool_id.clone(),
+            version: lock.root.version.clone(),
+            alternative: Some(lock.chain_hash.clone()),
+        };
+        if as_alternative.file_name() == self.file_name() { as_alternative } else { self }
+    }
+}
+
+fn is_short_hash(text: &str) -> bool {
+    text.len() == SHORT_HASH && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// The JSON Schema of a lockfile, generated from the types.
+pub fn lockfile_schema() -> Value {
+    schemars::schema_for!(Lockfile).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(tool: &str, version: &str, alternative: Option<&str>) -> LockName {
+        LockName {
+            tool_id: ToolId::parse(tool).expect("id"),
+            version: Version::parse(version).expect("version"),
+            alternative: alternative.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for name in [
+            name("a", "1.0.0", None),
+            name("mcp.discover", "1.0.0-beta.1", None),
+            name("a.b_c", "1.0.0+build.5", None),
+            name("a", "1.0.0-rc.1+build.5", None),
+            name("a", "1.0.0", Some("3f9c0a1b2c4d")),
+        ] {
+            assert_eq!(LockName::parse(&name.file_name()), Some(name));
+        }
+        for bad in [
+            "a@1.0.0.json",
+            "a.lock.json",
+            "A@1.0.0.lock.json",
+            "a@1.0.lock.json",
+            "a@1.0.0.xyz.lock.json",
+            "a@1.0.0.3F9C0A1B2C4D.lock.json",
+            ".index.json",
+        ] {
+            assert_eq!(LockName::parse(bad), None, "{bad}");
+        }
+    }
+
+    fn lock() -> Lockfile {
+        let integrity = Digest::of(b"x");
+        let link = |id: &str, executor: Option<&str>| LockLink {
+            tool_id: ToolId::parse(id).expect("id"),
+            version: Version::new(1, 0, 0),
+            integrity,
+            executor: executor.map(|id| ToolId::parse(id).expect("id")),
+            space: Some(Space::System),
+            files: BTreeMap::new(),
+            rest: Map::new(),
+        };
+        let resolved_chain = vec![link("a", Some("subprocess")), link("subprocess", None)];
+        Lockfile {
+            lockfile_version: 1,
+            generated_at: "2026-01-24T12:00:00Z".into(),
+            root: LockRoot {
+                tool_id: ToolId::parse("a").expect("id"),
+                version: Version::new(1, 0, 0),
+                integrity,
+                category: "data".into(),
+                rest: Map::new(),
+            },
+            chain_hash: short_chain_hash(&resolved_chain),
+            resolved_chain,
+            environment: None,
+            upstream: None,
+            registry: None,
+            rest: Map::new(),
+        }
+    }
+
+    #[test]
+    fn an_alternative_of_a_prerelease_is_told_by_its_content() {
+        let mut lock = lock();
+        lock.root.version = Version::parse("1.0.0-beta").expect("version");
+        let written = LockName {
+            tool_id: lock.root.tool_id.clone(),
+            version: lock.root.version.clone(),
+            alternative: Some(lock.chain_hash.clone()),
+        };
+        let read = LockName::parse(&written.file_name()).expect("name");
+        assert_eq!(read.alternative, None);
+        assert_eq!(read.settle(&lock), written);
+    }
+
+    #[test]
+    fn text_round_trips_and_unknown_keys_are_kept() {
+        let text = lock().to_text().replacen("\"generated_at\"", "\"zebra\": [1],\n  \"generated_at\"", 1);
+        let read = Lockfile::parse(&text).expect("lockfile");
+        assert_eq!(read.rest.get("zebra"), Some(&serde_json::json!([1])));
+        let again = read.to_text();
+        assert_eq!(Lockfile::parse(&again).expect("lockfile").to_text(), again);
+        assert!(
+            again.ends_with("}\n") && again.starts_with("{\n  \"lockfile_version\": 1,\n  \"generated_at\"")
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let good = lock().to_text();
+        let check = |text: &str, part: &str| {
+            let error = Lockfile::parse(text).expect_err(part);
+            assert!(error.to_string().contains(part), "{error} does not say {part}");
+            assert_eq!(error.kind(), ErrorKind::LockfileMismatch);
+        };
+        check(&format!("<<<<<<< HEAD\n{good}=======\n{good}>>>>>>> other\n"), "conflict markers");
+        check(good.get(..good.len() / 2).expect("half"), "line");
+        check("", "line 1");
+        check(&good.replace("\"lockfile_version\": 1", "\"lockfile_version\": 2"), "lockfile_version 2");
+        check(&good.replace("\"lockfile_version\": 1,", ""), "no lockfile_version");
+        check(&good.replacen("sha256:", "sha256:00", 1), "64 lowercase hex digits");
+        check(&good.replace("\"tool_id\": \"subprocess\"", "\"tool_id\": \"a\""), "`a` twice");
+        check(
+            &good.replacen("\"version\": \"1.0.0\"", "\"version\": \"1.0.1\"", 1),
+            "its root is not the first link",
+        );
+        check(&good.replace(&lock().chain_hash, "000000000000"), "its links give");
+    }
+}

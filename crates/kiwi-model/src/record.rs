@@ -1,0 +1,117 @@
+//! The record of a call: one line before the effect, one after it, each linked to the line before.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CanonicalError, Digest, ErrorKind, Integrity, Link, ToolId, Version, canonical};
+
+/// What a line reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A call that could not be planned.
+    Request,
+    /// A call that was refused.
+    Denied,
+    /// Written, durably, before the effect.
+    Enter,
+    /// Written after it, always.
+    Exit,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// The kind of failure, if it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<ErrorKind>,
+    /// How long the tool ran.
+    pub duration_us: u64,
+    /// Digest of its output.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output_hash: Option<Digest>,
+}
+
+/// One line of the audit log, without its links to its neighbours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which event.
+    pub event: Event,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Which session.
+    pub session: String,
+    /// Who asked.
+    pub caller: String,
+    /// What was asked for, as the caller wrote it or as it was resolved.
+    pub tool: String,
+    /// The resolved version.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub version: Option<Version>,
+    /// The resolved identity.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub integrity: Option<Integrity>,
+    /// The hash over the chain.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub chain_hash: Option<Digest>,
+    /// Every link's identity.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub chain: Vec<ChainEntry>,
+    /// Digest of the canonical parameters.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub params_hash: Option<Digest>,
+    /// How it ended (`exit`), or why it did not start (`request`, `denied`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub result: Option<CallResult>,
+}
+
+/// A link as the record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainEntry {
+    /// Which tool.
+    pub tool_id: ToolId,
+    /// Which version.
+    pub version: Version,
+    /// Its identity.
+    pub integrity: Integrity,
+}
+
+impl From<&Link> for ChainEntry {
+    fn from(link: &Link) -> Self {
+        Self { tool_id: link.tool_id.clone(), version: link.version.clone(), integrity: link.integrity }
+    }
+}
+
+/// A record in its place: numbered, linked to the line before, and hashed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Number of the line in its file, from 1.
+    pub seq: u64,
+    /// The record.
+    #[serde(flatten)]
+    pub record: Record,
+    /// Hash of the line before; `None` on the first.
+    pub prev: Option<Digest>,
+    /// Hash of this line without this field.
+    pub hash: Digest,
+}
+
+impl Line {
+    /// Puts a record behind the line whose hash is `prev`.
+    pub fn seal(seq: u64, record: Record, prev: Option<Digest>) -> Result<Self, CanonicalError> {
+        let mut line = Self { seq, record, prev, hash: Digest::of(b"") };
+        line.hash = line.expected_hash()?;
+        Ok(line)
+    }
+
+    /// The hash this line should carry.
+    pub fn expected_hash(&self) -> Result<Digest, CanonicalError> {
+        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
+        if let Value::Object(map) = &mut value {
+            map.remove("hash");
+        }
+        Ok(Digest::of(canonical(&value)?.as_bytes()))
+    }
+}

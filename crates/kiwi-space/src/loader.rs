@@ -1,0 +1,197 @@
+//! Loading an item of the project or user space.
+
+use kiwi_chain::{Identity, Tool};
+use kiwi_model::{File, FileEntry, Space};
+use std::sync::Arc;
+
+use crate::assemble::Raw;
+use crate::change::Change;
+use crate::counters::{Counter, Counters};
+use crate::error::{SpaceError, show};
+use crate::gather::Gatherer;
+use crate::kind::{Item, Kind, MANIFEST};
+use crate::modules::{is_own, modules};
+use crate::packages::{Evidence, Records};
+use crate::root::Root;
+use crate::take::LargeFiles;
+
+/// Tools of this many bytes together are kept.
+const KEPT_BYTES: u64 = 64 << 20;
+/// What a tool weighs beside its files: parsed documents, paths, digests.
+const TOOL_WEIGHT: usize = 4096;
+
+/// What is remembered between loads. Everything is keyed by content, so nothing here can be out of date.
+pub(crate) struct Caches {
+    pub(crate) tools: moka::sync::Cache<ToolKey, Arc<Tool>>,
+    pub(crate) large: LargeFiles,
+    pub(crate) records: Records,
+    pub(crate) counters: Counters,
+}
+
+/// Everything a tool was made from, shared modules aside.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct ToolKey {
+    pub(crate) space: Space,
+    pub(crate) path: String,
+    pub(crate) files: Vec<FileEntry>,
+    pub(crate) evidence: (Option<kiwi_model::Digest>, Option<kiwi_model::Digest>),
+}
+
+impl Caches {
+    pub(crate) fn new() -> Self {
+        let weigh = |key: &ToolKey, tool: &Arc<Tool>| {
+            let bytes: usize = tool.files.iter().map(size_in_memory).sum();
+            u32::try_from(bytes + TOOL_WEIGHT + key.files.len() * 256).unwrap_or(u32::MAX)
+        };
+        Self {
+            tools: moka::sync::Cache::builder().weigher(weigh).max_capacity(KEPT_BYTES).build(),
+            large: LargeFiles::new(),
+            records: Records::new(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+fn size_in_memory(file: &File) -> usize {
+    match &file.content {
+        kiwi_model::Content::Bytes(bytes) => bytes.len(),
+        kiwi_model::Content::OnDisk(_) => 0,
+    }
+}
+
+/// Loads items of one space.
+pub(crate) struct Loader<'a> {
+    pub(crate) space: Space,
+    pub(crate) root: &'a Root,
+    /// The user space, where packages are noted.
+    pub(crate) user: Option<&'a Root>,
+    /// Under which name this space's packages are noted.
+    pub(crate) owner: &'a str,
+    pub(crate) caches: &'a Caches,
+}
+
+impl Loader<'_> {
+    fn gatherer(&self) -> Gatherer<'_> {
+        Gatherer { root: self.root, large: &self.caches.large, counters: &self.caches.counters }
+    }
+
+    /// Reads an item whole. An error that [`SpaceError::is_absent`] says that there is no such tool any more.
+    pub(crate) fn load(&self, item: &Item) -> Result<Arc<Tool>, SpaceError> {
+        let path = show(&self.root.absolute(&item.main_file()));
+        if item.id().is_reserved() {
+            return Err(SpaceError::Reserved { id: item.id().clone(), space: self.space, path });
+        }
+        let evidence = match item {
+            Item::Tool { .. } => Evidence::default(),
+            Item::Package { id, version } => {
+                self.caches.records.evidence(self.root, self.user, self.owner, (id, version), &self.caches.counters)?
+            }
+        };
+        let files = self.files(item).map_err(|error| refused(item, &evidence, error))?;
+        let key = ToolKey {
+            space: self.space,
+            path,
+            files: files.iter().map(|file| file.entry.clone()).collect(),
+            evidence: evidence.key(),
+        };
+        if let Some(tool) = self.caches.tools.get(&key)
+            && self.has_same_modules(item, &tool, &key)?
+        {
+            self.caches.counters.add(Counter::ToolHits);
+            return Ok(tool);
+        }
+        self.caches.counters.add(Counter::ToolMisses);
+        let tool = Arc::new(self.build(item, &item.relative(), key.path.clone(), files, &evidence)?);
+        self.caches.tools.insert(key, Arc::clone(&tool));
+        Ok(tool)
+    }
+
+    fn files(&self, item: &Item) -> Result<Vec<File>, SpaceError> {
+        let relative = item.relative();
+        match item {
+            Item::Tool { kind: Kind::Folder, .. } => {
+                // Not a tool, perhaps a large folder: found out before everything in it is read.
+                if self.root.stat(&item.main_file()).is_none() && self.root.open_folder(&relative).is_ok() {
+                    return Err(SpaceError::unreadable(self.root.absolute(&item.main_file()), std::io::ErrorKind::NotFound));
+                }
+                self.gatherer().folder(&relative)
+            }
+            Item::Package { .. } => self.gatherer().folder(&relative),
+            Item::Tool { .. } => Ok(vec![self.gatherer().file(&relative, file_name(&relative).to_owned())?]),
+        }
+    }
+
+    /// Makes a tool from the files of an item; `relative` is where they lie.
+    pub(crate) fn build(&self, item: &Item, relative: &str, path: String, files: Vec<File>, evidence: &Evidence) -> Result<Tool, SpaceError> {
+        let main = if item.kind() == Kind::Folder { MANIFEST } else { file_name(relative) };
+        let raw = Raw { id: item.id(), space: self.space, kind: item.kind(), path, main, category: item.category(), files };
+        self.build_raw(item, raw, evidence)
+    }
+
+    fn build_raw(&self, item: &Item, mut raw: Raw<'_>, evidence: &Evidence) -> Result<Tool, SpaceError> {
+        let own = raw.entries();
+        let understood = raw.understand().and_then(|meaning| match item {
+            Item::Package { version, .. } if meaning.manifest.version != *version => Err(SpaceError::PackageVersion {
+                path: raw.path.clone(),
+                manifest: meaning.manifest.version,
+                folder: version.clone(),
+            }),
+            _ => Ok(meaning),
+        });
+        let mut meaning = match (understood, evidence.files()) {
+            (Ok(meaning), _) => meaning,
+            (Err(error), Some(recorded)) => return Err(raw.judge(&recorded, &name(item), error)),
+            (Err(error), None) => return Err(error),
+        };
+        raw.files.extend(self.modules(item, &raw.path, &meaning.manifest.lib_imports, &own)?);
+        let identity = evidence.identity();
+        if matches!(item, Item::Package { .. }) && identity == Identity::Computed {
+            meaning.warnings.push(format!("{} was put there by hand: it has no install record", raw.path));
+        }
+        raw.finish(meaning, identity)
+    }
+
+    fn modules(&self, item: &Item, path: &str, names: &[String], own: &[FileEntry]) -> Result<Vec<File>, SpaceError> {
+        match item {
+            Item::Tool { .. } => modules(&self.gatherer(), path, names, own),
+            // A package brings its modules along: what lies in the space it lands in must not change it.
+            Item::Package { .. } => match names.iter().find(|name| !is_own(name, own)) {
+                None => Ok(Vec::new()),
+                Some(name) => Err(SpaceError::MissingModule {
+                    tool: path.to_owned(),
+                    module: name.clone(),
+                    folder: self.root.absolute(&format!("{}/lib", item.relative())),
+                }),
+            },
+        }
+    }
+
+    /// A remembered tool is the right one only if the modules it imports did not change either.
+    fn has_same_modules(&self, item: &Item, tool: &Tool, key: &ToolKey) -> Result<bool, SpaceError> {
+        if tool.manifest.lib_imports.is_empty() {
+            return Ok(true);
+        }
+        let now = self.modules(item, &key.path, &tool.manifest.lib_imports, &key.files)?;
+        let then = tool.files.iter().skip(key.files.len());
+        Ok(now.iter().map(|file| &file.entry).eq(then.map(|file| &file.entry)))
+    }
+}
+
+/// Something that cannot be a file of a package, in a package whose files were recorded, is a change like any other.
+fn refused(item: &Item, evidence: &Evidence, error: SpaceError) -> SpaceError {
+    match evidence.files() {
+        Some(_) => SpaceError::Changed { tool: name(item), change: Change::Refused { why: error.to_string() } },
+        None => error,
+    }
+}
+
+fn name(item: &Item) -> String {
+    match item {
+        Item::Package { id, version } => format!("{id}@{version}"),
+        Item::Tool { id, .. } => id.to_string(),
+    }
+}
+
+fn file_name(relative: &str) -> &str {
+    relative.rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,212 @@
+//! The system space: files inside the binary, checked against the digests taken when it was built.
+
+use kiwi_chain::{Candidate, Identity, Tool};
+use kiwi_model::{Content, Digest, File, FileEntry, Space, ToolId};
+use std::sync::Arc;
+
+use crate::assemble::Raw;
+use crate::change::Change;
+use crate::counters::Counter;
+use crate::error::SpaceError;
+use crate::kind::{Kind, MANIFEST};
+use crate::loader::{Caches, ToolKey};
+
+/// One embedded file.
+pub(crate) struct Embedded {
+    /// Its path below `system/`.
+    pub(crate) path: &'static str,
+    /// Its bytes, as they lie in the binary.
+    pub(crate) bytes: &'static [u8],
+    /// Their digest when the binary was built.
+    pub(crate) sha256: &'static str,
+    pub(crate) is_executable: bool,
+}
+
+mod table {
+    use super::Embedded;
+    include!(concat!(env!("OUT_DIR"), "/system.rs"));
+}
+
+/// The embedded files and tools, both sorted.
+pub(crate) struct System {
+    files: &'static [Embedded],
+    tools: &'static [(&'static str, &'static str)],
+}
+
+impl System {
+    pub(crate) fn embedded() -> Self {
+        Self { files: table::FILES, tools: table::TOOLS }
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ToolId> {
+        self.tools.iter().filter_map(|(id, _)| ToolId::parse(id).ok())
+    }
+
+    pub(crate) fn has(&self, id: &ToolId) -> bool {
+        self.tools.binary_search_by(|(known, _)| (*known).cmp(id.as_str())).is_ok()
+    }
+
+    /// The bytes of an embedded file, if they are those it was built with.
+    pub(crate) fn file(&self, path: &str) -> Result<Option<&'static [u8]>, SpaceError> {
+        let Some(file) = self.files.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| self.files.get(at)) else {
+            return Ok(None);
+        };
+        let (now, then) = (file.entry_now(path), file.entry_then(path)?);
+        match Change::first(&[now], &[then]) {
+            None => Ok(Some(file.bytes)),
+            Some(change) => Err(SpaceError::Changed { tool: format!("system:{path}"), change }),
+        }
+    }
+
+    /// The paths of all embedded files below a folder.
+    pub(crate) fn paths(&self, folder: &str) -> impl Iterator<Item = &'static str> {
+        self.below(&format!("{folder}/")).iter().map(|file| file.path)
+    }
+
+    pub(crate) fn candidates(&self, id: &ToolId, caches: &Caches) -> Result<Vec<Candidate>, SpaceError> {
+        let start = self.tools.partition_point(|(known, _)| *known < id.as_str());
+        let paths = self.tools.iter().skip(start).take_while(|(known, _)| *known == id.as_str());
+        paths
+            .map(|(_, path)| {
+                let tool = self.load(id, path, caches)?;
+                let version = tool.manifest.version.clone();
+                Ok(Candidate { id: id.clone(), version, space: Space::System, handle: (*path).to_owned(), loaded: Some(tool) })
+            })
+            .collect()
+    }
+
+    /// Every tool, by the path of its manifest or script.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.tools.iter().copied()
+    }
+
+    pub(crate) fn load(&self, id: &ToolId, path: &str, caches: &Caches) -> Result<Arc<Tool>, SpaceError> {
+        let shown = format!("system:{path}");
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (kind, category, below, prefix) = if name == MANIFEST {
+            (Kind::Folder, folder.rsplit_once('/').map_or("", |(outer, _)| outer), format!("{folder}/"), folder.len() + 1)
+        } else {
+            let kind = Kind::of_file(name).map_or(Kind::Yaml, |(_, kind)| kind);
+            (kind, folder, path.to_owned(), folder.len() + 1)
+        };
+        let category = category.split_once('/').map_or("", |(_, category)| category);
+        let embedded: Vec<&Embedded> = self.below(&below).iter().filter(|file| kind == Kind::Folder || file.path == path).collect();
+        let inside = |file: &Embedded| file.path.get(prefix..).unwrap_or_default().to_owned();
+        // The bytes are hashed at every load: they may have been patched since the binary was built.
+        let now: Vec<FileEntry> = embedded.iter().map(|file| file.entry_now(&inside(file))).collect();
+        let key = ToolKey { space: Space::System, path: shown.clone(), files: now.clone(), evidence: (None, None) };
+        if let Some(tool) = caches.tools.get(&key) {
+            caches.counters.add(Counter::ToolHits);
+            return Ok(tool);
+        }
+        caches.counters.add(Counter::ToolMisses);
+        let then = embedded.iter().map(|file| file.entry_then(&inside(file))).collect::<Result<Vec<_>, _>>()?;
+        let content = |file: &Embedded| Content::Bytes(Arc::from(file.bytes));
+        let files = now.into_iter().zip(embedded).map(|(entry, file)| File { entry, content: content(file) }).collect();
+        let raw = Raw { id, space: Space::System, kind, path: shown, main: name, category: Some(category), files };
+        let meaning = raw.understand().map_err(|error| raw.judge(&then, id.as_str(), error))?;
+        let integrity = raw.integrity(&meaning, &then)?;
+        let tool = Arc::new(raw.finish(meaning, Identity::Recorded { integrity, files: then })?);
+        caches.tools.insert(key, Arc::clone(&tool));
+        Ok(tool)
+    }
+
+    /// The files whose path starts with `prefix`: they stand together.
+    fn below(&self, prefix: &str) -> &'static [Embedded] {
+        let start = self.files.partition_point(|file| file.path < prefix);
+        let rest = self.files.get(start..).unwrap_or_default();
+        let count = rest.iter().take_while(|file| file.path.starts_with(prefix)).count();
+        rest.get(..count).unwrap_or_default()
+    }
+}
+
+impl Embedded {
+    fn entry_now(&self, path: &str) -> FileEntry {
+        FileEntry { path: path.to_owned(), sha256: Digest::of(self.bytes), is_executable: self.is_executable }
+    }
+
+    fn entry_then(&self, path: &str) -> Result<FileEntry, SpaceError> {
+        // A digest that is no digest was patched too.
+        let sha256 = Digest::parse(self.sha256).map_err(|error| SpaceError::Changed {
+            tool: format!("system:{}", self.path),
+            change: Change::Refused { why: error.to_string() },
+        })?;
+        Ok(FileEntry { path: path.to_owned(), sha256, is_executable: self.is_executable })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiwi_model::{ErrorKind, Explain as _};
+
+    const MANIFEST_TEXT: &[u8] = b"tool_id: probe\nversion: \"1.0.0\"\ntool_type: primitive\n";
+
+    fn system(manifest: &[u8], runner: &[u8], patch: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> System {
+        let digest = |bytes: &[u8]| -> &'static str { Digest::of(bytes).to_string().leak() };
+        let (manifest_then, runner_then) = (digest(manifest), digest(runner));
+        let (mut manifest, mut runner) = (manifest.to_vec(), runner.to_vec());
+        patch(&mut manifest, &mut runner);
+        let file = |path, bytes: Vec<u8>, sha256| Embedded { path, bytes: bytes.leak(), sha256, is_executable: false };
+        let files = vec![
+            file("tools/core/probe/run/main.py", runner, runner_then),
+            file("tools/core/probe/tool.yaml", manifest, manifest_then),
+        ];
+        System { files: files.leak(), tools: &[("probe", "tools/core/probe/tool.yaml")] }
+    }
+
+    fn load(system: &System) -> Result<Arc<Tool>, SpaceError> {
+        let id = ToolId::parse("probe").expect("id");
+        system.candidates(&id, &Caches::new()).map(|found| found.into_iter().next().and_then(|found| found.loaded).expect("loaded"))
+    }
+
+    #[test]
+    fn an_untouched_tool_is_what_was_recorded() {
+        let tool = load(&system(MANIFEST_TEXT, b"print()", |_, _| {})).expect("tool");
+        let Identity::Recorded { integrity, files } = &tool.identity else { panic!("{:?}", tool.identity) };
+        assert_eq!(*integrity, tool.integrity);
+        assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["run/main.py", "tool.yaml"]);
+        assert_eq!((tool.category.as_str(), tool.path.as_str()), ("core", "system:tools/core/probe/tool.yaml"));
+    }
+
+    #[test]
+    fn any_patched_byte_shows_and_names_its_file() {
+        for at in 0..MANIFEST_TEXT.len() {
+            match load(&system(MANIFEST_TEXT, b"print()", |manifest, _| manifest[at] ^= 1)) {
+                Ok(tool) => {
+                    let Identity::Recorded { integrity, files } = &tool.identity else { panic!() };
+                    assert_ne!(*integrity, tool.integrity);
+                    let now: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
+                    assert!(matches!(Change::first(&now, files), Some(Change::Bytes { path, .. }) if path == "tool.yaml"));
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::IntegrityMismatch, "{error}");
+                    assert!(error.to_string().contains("`tool.yaml`"), "{error}");
+                }
+            }
+        }
+        let tool = load(&system(MANIFEST_TEXT, b"print()", |_, runner| runner[3] ^= 1)).expect("tool");
+        assert!(matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity != tool.integrity));
+    }
+
+    #[test]
+    fn a_patched_file_is_not_handed_out() {
+        let system = system(MANIFEST_TEXT, b"print()", |_, runner| runner[0] ^= 1);
+        assert_eq!(system.file("tools/core/probe/tool.yaml").expect("file"), Some(MANIFEST_TEXT));
+        assert_eq!(system.file("tools/core/probe/run/main.py").map_err(|error| error.kind()), Err(ErrorKind::IntegrityMismatch));
+        assert_eq!(system.file("nope").expect("none"), None);
+    }
+
+    #[test]
+    fn what_is_embedded_loads() {
+        let system = System::embedded();
+        assert!(system.tools.is_sorted() && system.files.is_sorted_by_key(|file| file.path));
+        let caches = Caches::new();
+        for (id, path) in system.tools() {
+            let id = ToolId::parse(id).expect("id");
+            assert!(system.has(&id));
+            let tool = system.load(&id, path, &caches).unwrap_or_else(|error| panic!("{error}"));
+            assert!(matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity == tool.integrity), "{path}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be typed. The doc comment of each command is its help text.
+
+use camino::Utf8PathBuf;
+use clap::{Parser, Subcommand};
+
+use kiwi_model::Fault;
+use std::process::ExitCode;
+
+use crate::commands;
+use crate::context::Context;
+
+/// A package manager and governed runtime for the tools that AI agents use.
+#[derive(Debug, Parser)]
+#[command(name = "kiwi", version, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    /// Use this folder's `.ai/` instead of the nearest one above.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<Utf8PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands, one file each.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Init(commands::init::Args),
+    Run(commands::run::Args),
+    Chain(commands::chain::Args),
+    Tool(commands::tool::Args),
+    Verify(commands::verify::Args),
+    Schema(commands::schema::Args),
+    Doctor(commands::doctor::Args),
+    Demo(commands::demo::Args),
+    Completions(commands::completions::Args),
+}
+
+impl Command {
+    /// Runs a command in its surroundings.
+    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        match self {
+            Self::Init(args) => args.run(context),
+            Self::Run(args) => args.run(context),
+            Self::Chain(args) => args.run(context),
+            Self::Tool(args) => args.run(context),
+            Self::Verify(args) => args.run(context),
+            Self::Doctor(args) => args.run(context),
+            Self::Schema(args) => Ok(args.run()),
+            Self::Completions(args) => Ok(args.run()),
+            Self::Demo(args) => args.run(),
+        }
+    }
+
+    /// Whether standard output must hold one JSON object, also on failure.
+    pub fn json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.json,
+            Self::Chain(args) => args.json,
+            Self::Tool(args) => args.json(),
+            Self::Verify(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
+        }
+    }
+}

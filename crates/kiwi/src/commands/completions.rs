@@ -1,0 +1,19 @@
+use clap::CommandFactory;
+use std::process::ExitCode;
+
+/// Print the completion script of a shell.
+///
+/// For example: `kiwi completions bash > ~/.local/share/bash-completion/completions/kiwi`
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which shell.
+    shell: clap_complete::Shell,
+}
+
+impl Args {
+    /// Prints the script.
+    pub fn run(self) -> ExitCode {
+        clap_complete::generate(self.shell, &mut crate::cli::Cli::command(), "kiwi", &mut std::io::stdout());
+        ExitCode::SUCCESS
+    }
+}

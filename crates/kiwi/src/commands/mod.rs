@@ -1,0 +1,11 @@
+//! One file per command: its arguments, whose doc comments are the help text, and one function.
+
+pub mod chain;
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod init;
+pub mod run;
+pub mod schema;
+pub mod tool;
+pub mod verify;

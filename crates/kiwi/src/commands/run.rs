@@ -1,0 +1,168 @@
+use kiwi_exec::{Stream, Watch};
+use kiwi_gate::{Arguments, Cancel, Outcome, Request, Session};
+use kiwi_model::{ErrorKind, Fault, Isolation, ToolRef};
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use crate::context::Context;
+use crate::printer;
+
+/// Run a tool: resolve its chain, verify every link, check the parameters, record, run, record.
+///
+/// Standard output holds what the tool printed, standard error everything else.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The tool, and after `@` the versions that will do: `tool`, `tool@1.4.0`, `tool@^2`.
+    tool: String,
+    /// Parameters as `name=value`, read as the tool's schema says.
+    #[arg(value_name = "NAME=VALUE")]
+    assignments: Vec<String>,
+    /// Parameters as one JSON object: in place, from `@FILE`, or from standard input with `-`.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    params: Option<String>,
+    /// Plan, check and show what would run, without running it.
+    #[arg(long)]
+    dry_run: bool,
+    /// Hold the tool at least this tightly: trusted, standard, sandboxed or restricted.
+    #[arg(long, value_name = "LEVEL")]
+    isolation: Option<Isolation>,
+    /// Print one JSON object about the whole call.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Args {
+    /// Makes the call.
+    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        let tool = ToolRef::parse(&self.tool)?;
+        let arguments = Arguments { object: self.object()?, assignments: self.assignments()? };
+        let mut request = Request::new(tool, arguments, context.caller(), Session::start());
+        request.isolation = self.isolation;
+        request.dry_run = self.dry_run;
+        let live = Arc::new(Live::default());
+        if !self.json {
+            request.watch = Arc::clone(&live) as Arc<dyn Watch>;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Fault::new(ErrorKind::Internal, format!("the runtime does not start: {error}"))
+        })?;
+        let (outcome, interrupted) = runtime.block_on(call(context, request));
+        self.show(&outcome, &live);
+        Ok(ExitCode::from(if interrupted { 130 } else { outcome.exit_code() }))
+    }
+
+    fn show(&self, outcome: &Outcome, live: &Live) {
+        if self.json {
+            return printer::json(outcome);
+        }
+        for warning in &outcome.warnings {
+            printer::warning(warning);
+        }
+        match &outcome.result {
+            Value::String(text) if !live.printed() => printer::stream(true, text.as_bytes()),
+            Value::Null => {}
+            // Not streamed: an HTTP answer, or what a dry run tells.
+            value if !live.printed() => printer::json(value),
+            _ => {}
+        }
+        live.finish_line();
+        if let Some(fault) = &outcome.error {
+            printer::fault(fault);
+        }
+    }
+
+    fn object(&self) -> Result<Map<String, Value>, Fault> {
+        let Some(source) = &self.params else { return Ok(Map::new()) };
+        let bad = |why: String| {
+            Fault::new(ErrorKind::InvalidParams, format!("--params: {why}"))
+                .with_hint("give one JSON object, `@FILE`, or `-` for standard input")
+        };
+        let text = match source.strip_prefix('@') {
+            Some(file) => std::fs::read_to_string(file).map_err(|error| bad(format!("`{file}`: {error}")))?,
+            None if source == "-" => {
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
+                text
+            }
+            None => source.clone(),
+        };
+        match serde_json::from_str(&text) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(bad("not a JSON object".into())),
+            Err(error) => Err(bad(format!("not JSON: {error}"))),
+        }
+    }
+
+    fn assignments(&self) -> Result<Vec<(String, String)>, Fault> {
+        let read = |text: &String| match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+            _ => Err(Fault::new(ErrorKind::InvalidParams, format!("`{text}` is not `name=value`"))
+                .with_hint("parameters look like `input=data.csv`")),
+        };
+        self.assignments.iter().map(read).collect()
+    }
+}
+
+/// Makes the call; Ctrl-C ends the tool and everything it started before Kiwi itself ends.
+async fn call(context: &Context, request: Request) -> (Outcome, bool) {
+    let cancel = request.cancel.clone();
+    let interrupted = AtomicBool::new(false);
+    let outcome = tokio::select! {
+        outcome = context.kernel.call(request) => outcome,
+        () = on_signal(&cancel, &interrupted) => std::future::pending().await,
+    };
+    (outcome, interrupted.load(Ordering::Relaxed))
+}
+
+async fn on_signal(cancel: &Cancel, interrupted: &AtomicBool) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+        .into_iter()
+        .filter_map(|kind| signal(kind).ok())
+        .collect();
+    let next = std::future::poll_fn(|context| {
+        let fired = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+        if fired { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    });
+    next.await;
+    interrupted.store(true, Ordering::Relaxed);
+    cancel.fire();
+    // The call itself ends the select once the tool is gone.
+    std::future::pending::<()>().await;
+}
+
+/// Passes a tool's output on while it runs.
+#[derive(Default)]
+struct Live {
+    printed: AtomicBool,
+    last: AtomicU8,
+}
+
+impl Live {
+    fn printed(&self) -> bool {
+        self.printed.load(Ordering::Relaxed)
+    }
+
+    /// A result that does not end its line would leave the prompt behind it.
+    fn finish_line(&self) {
+        if self.printed() && self.last.load(Ordering::Relaxed) != b'\n' {
+            printer::stream(true, b"\n");
+        }
+    }
+}
+
+impl Watch for Live {
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Stdout
+            && let Some(last) = bytes.last()
+        {
+            self.printed.store(true, Ordering::Relaxed);
+            self.last.store(*last, Ordering::Relaxed);
+        }
+        printer::stream(stream == Stream::Stdout, bytes);
+    }
+}

@@ -1,0 +1,175 @@
+use kiwi_chain::Tool;
+use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef, VersionReq};
+use serde::Serialize;
+use serde_json::json;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::everything;
+use crate::context::Context;
+use crate::printer::{self, DIM, mark, paint};
+
+/// Say everything that is wrong with tools: manifest, parameters, entrypoint, chain, requirements.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which tools; every tool of the project and the user space by default.
+    tools: Vec<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One checked tool.
+#[derive(Debug, Serialize)]
+pub struct Item {
+    tool_id: String,
+    version: Option<String>,
+    ok: bool,
+    issues: Vec<Issue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Serialize)]
+pub struct Issue {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    file: String,
+    line: Option<u64>,
+}
+
+impl Issue {
+    /// An issue without a line.
+    pub fn new(kind: ErrorKind, message: impl Into<String>, file: &str) -> Self {
+        Self { kind, message: message.into(), hint: None, file: file.to_owned(), line: None }
+    }
+
+    /// The issues a fault stands for: one per problem where it lists several.
+    fn from_fault(fault: &Fault, path: &str) -> Vec<Self> {
+        let file = fault.details["file"].as_str().unwrap_or(path).to_owned();
+        let own = Self {
+            kind: fault.kind,
+            message: fault.message.clone(),
+            hint: fault.hint.clone(),
+            file: file.clone(),
+            line: None,
+        };
+        let Some(problems) =
+            fault.details["problems"].as_array().filter(|_| fault.kind == ErrorKind::InvalidManifest)
+        else {
+            return vec![own];
+        };
+        let read = |problem: &serde_json::Value| Self {
+            kind: fault.kind,
+            message: problem["message"].as_str().unwrap_or(&fault.message).to_owned(),
+            hint: problem["hint"].as_str().map(str::to_owned),
+            file: file.clone(),
+            line: problem["line"].as_u64(),
+        };
+        problems.iter().map(read).collect()
+    }
+}
+
+impl Item {
+    /// A tool that could be read, and what is wrong with it.
+    pub fn of(tool: &Tool, issues: impl IntoIterator<Item = Issue>) -> Self {
+        let issues: Vec<Issue> = issues.into_iter().collect();
+        Self {
+            tool_id: tool.manifest.tool_id.to_string(),
+            version: Some(tool.manifest.version.to_string()),
+            ok: issues.is_empty(),
+            issues,
+            warnings: tool.warnings.clone(),
+        }
+    }
+
+    /// A tool that could not be read.
+    pub fn unreadable(name: &str, fault: &Fault, path: &str) -> Self {
+        Self {
+            tool_id: name.to_owned(),
+            version: None,
+            ok: false,
+            issues: Issue::from_fault(fault, path),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Args {
+    /// Checks.
+    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        let items: Vec<Item> = if self.tools.is_empty() {
+            everything(context, &[Space::Project, Space::User])
+                .into_iter()
+                .map(|(_, listed)| match &listed.result {
+                    Ok(tool) => check(context, tool),
+                    Err(fault) => Item::unreadable(&listed.id_hint, fault, &listed.path),
+                })
+                .collect()
+        } else {
+            self.tools.iter().map(|name| named(context, name)).collect()
+        };
+        Ok(conclude(&items, self.json))
+    }
+}
+
+fn named(context: &Context, name: &str) -> Item {
+    let plan = ToolRef::parse(name).and_then(|ask| context.kernel.plan(&ask));
+    match plan {
+        Ok(plan) => match plan.tools().first() {
+            Some(tool) => check(context, tool),
+            None => Item::unreadable(name, &Fault::new(ErrorKind::Internal, "the chain is empty"), ""),
+        },
+        Err(fault) => Item::unreadable(name, &fault, ""),
+    }
+}
+
+fn check(context: &Context, tool: &Arc<Tool>) -> Item {
+    let exact = VersionReq::parse(&format!("={}", tool.manifest.version)).ok();
+    let ask = ToolRef { id: tool.manifest.tool_id.clone(), requirement: exact };
+    let fault = match context.kernel.plan(&ask) {
+        Err(fault) => Some(fault),
+        Ok(plan) => plan.require().and_then(|()| plan.usable_parameters()).err().map(|error| error.fault()),
+    };
+    Item::of(tool, fault.iter().flat_map(|fault| Issue::from_fault(fault, &tool.path)))
+}
+
+/// Prints the verdict on some items and turns it into an exit code.
+pub fn conclude(items: &[Item], json: bool) -> ExitCode {
+    let worst =
+        items.iter().flat_map(|item| &item.issues).map(|issue| issue.kind.exit_code()).max().unwrap_or(0);
+    if json {
+        let first = items.iter().flat_map(|item| &item.issues).find(|issue| issue.kind.exit_code() == worst);
+        let fault = first.map(|issue| Fault {
+            kind: issue.kind,
+            message: issue.message.clone(),
+            hint: issue.hint.clone(),
+            details: json!({"file": issue.file}),
+        });
+        printer::json(&printer::with_status(json!({"ok": worst == 0, "items": items}), fault.as_ref()));
+    } else {
+        for item in items {
+            show(item);
+        }
+        let bad = items.iter().filter(|item| !item.ok).count();
+        printer::note(format!("{} checked, {bad} with problems", items.len()));
+    }
+    ExitCode::from(worst)
+}
+
+fn show(item: &Item) {
+    let version = item.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    printer::line(format!("{} {}{}", mark(item.ok), item.tool_id, paint(DIM, version)));
+    for issue in &item.issues {
+        let place = issue.line.map(|line| format!("{}:{line}: ", issue.file)).unwrap_or_default();
+        printer::line(format!("    {} {place}{}", paint(DIM, issue.kind), issue.message));
+        if let Some(hint) = &issue.hint {
+            printer::line(format!("    {} {hint}", paint(DIM, "hint:")));
+        }
+    }
+    for warning in &item.warnings {
+        printer::warning(warning);
+    }
+}

@@ -1,0 +1,55 @@
+use kiwi_model::{Fault, Space};
+use kiwi_space::Listed;
+use std::process::ExitCode;
+
+use crate::context::Context;
+
+pub mod check;
+mod list;
+pub mod new;
+mod show;
+
+/// Everything in some spaces, nearest first.
+pub fn everything(context: &Context, spaces: &[Space]) -> Vec<(Space, Listed)> {
+    spaces
+        .iter()
+        .flat_map(|space| context.kernel.spaces().list(*space).into_iter().map(|listed| (*space, listed)))
+        .collect()
+}
+
+/// List, show, make and check tools.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    List(list::Args),
+    Show(show::Args),
+    New(new::Args),
+    Check(check::Args),
+}
+
+impl Args {
+    /// Whether standard output must hold one JSON object.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            Command::List(args) => args.json,
+            Command::Show(args) => args.json,
+            Command::Check(args) => args.json,
+            Command::New(_) => false,
+        }
+    }
+
+    /// Runs the inner command.
+    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        match self.command {
+            Command::List(args) => Ok(args.run(context)),
+            Command::Show(args) => args.run(context),
+            Command::New(args) => args.run(context),
+            Command::Check(args) => args.run(context),
+        }
+    }
+}

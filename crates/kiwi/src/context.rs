@@ -1,0 +1,61 @@
+//! What every command starts from: the environment read once, the spaces opened, the kernel built.
+
+use camino::Utf8Path;
+use kiwi_gate::{Caller, Host, Kernel};
+use kiwi_model::{ErrorKind, Explain, Fault};
+use kiwi_space::{Locations, Spaces};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The surroundings of a command.
+pub struct Context {
+    /// Where Kiwi was started.
+    pub cwd: PathBuf,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Kiwi's own environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Context {
+    /// Reads the environment and opens the spaces.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    pub fn new(project: Option<&Utf8Path>) -> Result<Self, Fault> {
+        let cwd =
+            std::env::current_dir().map_err(|error| internal("the current folder cannot be read", &error))?;
+        // Variables that are not text cannot be named in a manifest either.
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let user = ["KIWI_USER_SPACE", "HOME"]
+            .iter()
+            .find_map(|name| environment.get(*name).filter(|value| !value.is_empty()));
+        let user = user.map(|user| cwd.join(user));
+        Self::at(
+            Locations { project: project.map(|project| cwd.join(project.as_std_path())), cwd, user },
+            environment,
+        )
+    }
+
+    /// Opens the spaces at given places.
+    pub fn at(locations: Locations, environment: BTreeMap<String, String>) -> Result<Self, Fault> {
+        let kiwi = std::env::current_exe()
+            .map_err(|error| internal("the running program cannot be found", &error))?;
+        let cwd = locations.cwd.clone();
+        let spaces = Arc::new(Spaces::open(locations).map_err(|error| error.fault())?);
+        let host =
+            Host { environment: environment.clone(), kiwi, cwd: cwd.clone(), scratch: std::env::temp_dir() };
+        Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment })
+    }
+
+    /// The person at this terminal.
+    pub fn caller(&self) -> Caller {
+        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.environment.get(*name));
+        Caller::cli(user.map_or("unknown", String::as_str))
+    }
+}
+
+fn internal(what: &str, error: &std::io::Error) -> Fault {
+    Fault::new(ErrorKind::Internal, format!("{what}: {error}"))
+}

@@ -1,0 +1,65 @@
+//! The `kiwi` command.
+//!
+//! **Owns** what is typed and what is printed: one file per command, and the printer.
+//!
+//! **Deliberately absent**: anything another face would need. A command gathers arguments, asks the kernel, and shows
+//! what it says.
+
+mod builtin;
+mod cli;
+mod commands;
+mod context;
+mod printer;
+
+use clap::Parser;
+use kiwi_model::{ErrorKind, Fault};
+use std::process::ExitCode;
+
+use cli::Cli;
+use context::Context;
+
+fn main() -> ExitCode {
+    // The two inner programs come first: they run once per call and must cost next to nothing.
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_deref().and_then(|word| word.to_str()) {
+        Some(kiwi_exec::Launcher::ARGUMENT) => return kiwi_exec::launcher_main(),
+        Some(builtin::ARGUMENT) => return builtin::main(words.next()),
+        _ => {}
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let json = cli.command.json();
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(fault) => {
+            if json {
+                printer::fault_json(&fault);
+            } else {
+                printer::fault(&fault);
+            }
+            ExitCode::from(fault.kind.exit_code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode, Fault> {
+    cli.command.run(&Context::new(cli.project.as_deref())?)
+}
+
+/// Help and version are answers; everything else clap says is a usage error, told as JSON where that was asked for.
+fn usage(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|word| word == "--json");
+    if error.use_stderr() && wants_json {
+        let text = error.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        printer::fault_json(
+            &Fault::new(ErrorKind::Usage, message).with_hint("`kiwi --help` shows what can be typed"),
+        );
+        return ExitCode::from(ErrorKind::Usage.exit_code());
+    }
+    // Nothing to do about a terminal that cannot be written to.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 })
+}

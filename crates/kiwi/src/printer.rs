@@ -1,0 +1,109 @@
+//! The one place that prints. Data goes to standard output, everything else to standard error; colour only on a
+//! terminal.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the printer")]
+
+use anstream::{eprintln, println};
+use anstyle::{AnsiColor, Style};
+use kiwi_model::{Fault, Status};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Good.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Bad.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Worth a look.
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+/// Beside the point.
+pub const DIM: Style = Style::new().dimmed();
+/// To the point.
+pub const BOLD: Style = Style::new().bold();
+
+/// Text in a style.
+pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// ✓ or ✗.
+pub fn mark(ok: bool) -> String {
+    if ok { paint(GOOD, "✓") } else { paint(BAD, "✗") }
+}
+
+/// A line of data.
+pub fn line(text: impl std::fmt::Display) {
+    println!("{text}");
+}
+
+/// A line beside the data.
+pub fn note(text: impl std::fmt::Display) {
+    eprintln!("{text}");
+}
+
+/// A warning.
+pub fn warning(text: impl std::fmt::Display) {
+    eprintln!("{} {text}", paint(WARN, "warning:"));
+}
+
+/// A failure: its sentence, and on a line of its own what to do next.
+pub fn fault(fault: &Fault) {
+    eprintln!("{} {}", paint(BAD, "error:"), fault.message);
+    if let Some(hint) = &fault.hint {
+        eprintln!("{} {hint}", paint(GOOD, "hint:"));
+    }
+}
+
+/// One JSON object, readable.
+pub fn json(value: &impl Serialize) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => println!("{text}"),
+        Err(error) => eprintln!("{} {error}", paint(BAD, "error:")),
+    }
+}
+
+/// A failure as the one JSON object on standard output.
+pub fn fault_json(fault: &Fault) {
+    json(&json!({"status": fault.kind.status(), "error": fault}));
+}
+
+/// Adds `status` and `error` to an object that reports something.
+pub fn with_status(mut object: Value, fault: Option<&Fault>) -> Value {
+    if let Value::Object(map) = &mut object {
+        let status = fault.map_or(Status::Success, |fault| fault.kind.status());
+        map.insert("status".into(), json!(status));
+        map.insert("error".into(), json!(fault));
+    }
+    object
+}
+
+/// Bytes of a running tool, as they come.
+pub fn stream(to_stdout: bool, bytes: &[u8]) {
+    // A closed pipe is the reader's choice; the call goes on and its record tells how it ended.
+    let _ = if to_stdout {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush())
+    } else {
+        let mut err = std::io::stderr().lock();
+        err.write_all(bytes)
+    };
+}
+
+/// Columns, padded to the widest cell; styles do not count.
+pub fn table(rows: &[Vec<String>]) {
+    let width = |text: &str| anstream::adapter::strip_str(text).to_string().chars().count();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
+        })
+        .collect();
+    for row in rows {
+        let mut text = String::from(" ");
+        for (cell, wide) in row.iter().zip(&widths) {
+            text.push(' ');
+            text.push_str(cell);
+            text.extend(std::iter::repeat_n(' ', wide.saturating_sub(width(cell)) + 1));
+        }
+        println!("{}", text.trim_end());
+    }
+}

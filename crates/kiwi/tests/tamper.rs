@@ -1,0 +1,210 @@
+//! Bytes that change, at rest and in flight.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests drive the real program"
+)]
+
+mod support;
+
+use kiwi_model::{Space, ToolId, Version};
+use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{TestEnvironment, rounds};
+
+/// Installs a package with its record, as the registry will.
+fn install(env: &TestEnvironment, id: &str, files: &[(&str, &str)]) -> PathBuf {
+    let spaces =
+        Spaces::open(Locations { project: None, cwd: env.project(), user: Some(env.home()) }).unwrap();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, text)| NewFile { path, bytes: text.as_bytes(), is_executable: false })
+        .collect();
+    let id = ToolId::parse(id).unwrap();
+    let install = Install {
+        id: &id,
+        version: &Version::new(1, 0, 0),
+        files: Staged::Memory(&files),
+        source: "test",
+        at: "2026-01-01T00:00:00Z",
+        expected: None,
+    };
+    spaces.packages(Space::Project).unwrap().install(&install).unwrap().folder
+}
+
+fn greeter(env: &TestEnvironment) -> PathBuf {
+    let manifest =
+        "tool_id: greeter\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: greet.sh}\n";
+    install(
+        env,
+        "greeter",
+        &[
+            ("tool.yaml", manifest),
+            ("greet.sh", ". \"$(dirname \"$0\")/lib.sh\"; say good\n"),
+            ("lib.sh", "say() { echo \"$1\"; }\n"),
+        ],
+    )
+}
+
+#[test]
+fn any_byte_of_any_file_of_an_installed_package() {
+    let env = TestEnvironment::new();
+    let folder = greeter(&env);
+    assert_eq!(env.run(&["run", "greeter"]).stdout, "good\n");
+    for name in ["tool.yaml", "greet.sh", "lib.sh"] {
+        let path = folder.join(name);
+        let good = std::fs::read(&path).unwrap();
+        for at in (0..good.len()).step_by(if good.len() > 40 { 13 } else { 7 }) {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            std::fs::write(&path, &bad).unwrap();
+            let (code, out) = env.json(&["run", "greeter"]);
+            assert_eq!(
+                (code, &out["error"]["kind"]),
+                (3, &json!("integrity_mismatch")),
+                "{name} at {at}: {out:#}"
+            );
+            let message = out["error"]["message"].as_str().unwrap();
+            assert!(
+                message.contains(&format!("`{name}`"))
+                    && message.contains("integrity mismatch for greeter@1.0.0: computed sha256:"),
+                "{message}"
+            );
+        }
+        std::fs::write(&path, &good).unwrap();
+    }
+    std::fs::write(folder.join("extra.sh"), "").unwrap();
+    let (_, out) = env.json(&["verify", "greeter"]);
+    assert_eq!(
+        (&out["ok"], &out["items"][0]["issues"][0]["kind"]),
+        (&json!(false), &json!("integrity_mismatch")),
+        "{out:#}"
+    );
+    std::fs::remove_file(folder.join("extra.sh")).unwrap();
+    assert_eq!(env.json(&["verify", "--all"]).0, 0);
+}
+
+#[test]
+fn a_package_whose_record_is_gone_is_not_a_hand_made_tool() {
+    let env = TestEnvironment::new();
+    greeter(&env);
+    std::fs::remove_dir_all(env.project().join(".ai/packages/.records")).unwrap();
+    let (code, out) = env.json(&["run", "greeter"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{out:#}");
+}
+
+#[test]
+fn a_patched_system_file_inside_the_binary() {
+    let env = TestEnvironment::new();
+    env.write("tools/t.py", "def execute():\n    return 'ran'\n");
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_kiwi")).unwrap();
+    for (needle, file) in [
+        ("Starts a Python tool: calls its", "runner.py"),
+        ("Run a Python file, in an environment", "tool.yaml"),
+    ] {
+        let places: Vec<usize> = binary
+            .windows(needle.len())
+            .enumerate()
+            .filter(|(_, window)| *window == needle.as_bytes())
+            .map(|(at, _)| at)
+            .collect();
+        assert!(!places.is_empty(), "{needle} is not in the binary");
+        let mut patched = binary.clone();
+        for at in places {
+            patched[at] ^= 0x20;
+        }
+        let path = env.tmp().join("kiwi-patched");
+        std::fs::write(&path, &patched).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let out = std::process::Command::new(&path)
+            .args(["run", "t", "--json"])
+            .current_dir(env.project())
+            .env("HOME", env.home())
+            .output()
+            .unwrap();
+        let out: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(out["error"]["kind"], "integrity_mismatch", "{out:#}");
+        assert!(out["error"]["message"].as_str().unwrap().contains(file), "{out:#}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Swaps a file between two contents, in place and at changing intervals, until told to stop.
+fn racing_writer(
+    path: &Path,
+    contents: [&'static str; 2],
+    stop: &Arc<AtomicBool>,
+) -> std::thread::JoinHandle<()> {
+    let (path, stop) = (path.to_owned(), Arc::clone(stop));
+    std::thread::spawn(move || {
+        for round in 0_u64.. {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            std::fs::write(&path, if round % 2 == 0 { contents[0] } else { contents[1] }).unwrap();
+            std::thread::sleep(std::time::Duration::from_micros(round % 700));
+        }
+    })
+}
+
+#[test]
+fn a_racing_writer_never_gets_its_bytes_run() {
+    let env = TestEnvironment::new();
+    let folder = greeter(&env);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer =
+        racing_writer(&folder.join("lib.sh"), ["say() { echo EVIL; }\n", "say() { echo \"$1\"; }\n"], &stop);
+    let (mut good, mut refused) = (0, 0);
+    for _ in 0..rounds(10_000) {
+        let (code, out) = env.json(&["run", "greeter"]);
+        match (code, out["error"]["kind"].as_str()) {
+            (0, None) => {
+                assert_eq!(out["result"], "good\n");
+                good += 1;
+            }
+            (3, Some("integrity_mismatch")) => refused += 1,
+            other => unreachable_outcome(&other, &out),
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert!(good > 0 && refused > 0, "the race was not one: {good} good, {refused} refused");
+}
+
+#[test]
+fn what_ran_is_what_the_reported_identity_says() {
+    let env = TestEnvironment::new();
+    let path = env.write("tools/flip.sh", "echo A\n");
+    let identity = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        env.json(&["run", "flip"]).1["tool"]["integrity"].as_str().unwrap().to_owned()
+    };
+    let (a, b) = (identity("echo A\n"), identity("echo B\n"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = racing_writer(&path, ["echo A\n", "echo B\n"], &stop);
+    let mut seen = [0, 0];
+    for _ in 0..rounds(2_000) {
+        let (code, out) = env.json(&["run", "flip"]);
+        // A write in place can be caught half done: an empty file is another tool, which prints nothing.
+        if code != 0 || out["result"].is_null() {
+            continue;
+        }
+        let expected = if out["tool"]["integrity"] == a.as_str() { 0 } else { 1 };
+        assert!(expected == 0 || out["tool"]["integrity"] == b.as_str());
+        assert_eq!(out["result"], ["A\n", "B\n"][expected]);
+        seen[expected] += 1;
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+#[track_caller]
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+fn unreachable_outcome(got: &(i32, Option<&str>), out: &serde_json::Value) -> ! {
+    panic!("{got:?}: {out:#}")
+}

@@ -1,0 +1,108 @@
+//! What must hold for any bytes at all. One function per target; each panics when it does not hold.
+//!
+//! The fuzzer calls these with bytes of its own; `crates/kiwi-model/tests/fuzz_corpus.rs` includes this file and calls
+//! them with the committed corpora, so that a found input stays found.
+
+use kiwi_model::manifest::Source;
+use kiwi_model::yaml::{self, Place};
+use kiwi_model::{CanonicalError, Explain, Manifest, Space, ToolId, canonical, integrity_of};
+use serde_json::Value;
+
+/// Strict YAML: a value or an error with a place inside the text; the value survives its canonical form unchanged.
+pub fn yaml(bytes: &[u8]) {
+    match yaml::parse(bytes) {
+        Ok(document) => {
+            let text = canonical(&document.value).expect("whatever strict YAML accepts can be hashed");
+            same(&document.value, &text);
+            within(document.place("/no/such/node"), bytes);
+        }
+        Err(error) => {
+            assert!(!error.message.is_empty());
+            within(error.place, bytes);
+        }
+    }
+}
+
+/// A manifest: read or refused with problems that have places; what was read can be hashed, twice the same.
+pub fn manifest(bytes: &[u8]) {
+    let Ok(document) = yaml::parse(bytes) else { return };
+    let named = document.value.get("tool_id").or_else(|| document.value.pointer("/manifest/tool_id"));
+    let id = named.and_then(Value::as_str).and_then(|id| ToolId::parse(id).ok());
+    let id = id.unwrap_or_else(|| ToolId::parse("fuzz").expect("a plain id"));
+    for script in [None, Some("fuzz.sh".to_owned())] {
+        let source = Source { file: "tool.yaml".to_owned(), id: id.clone(), script };
+        match Manifest::read(&document, &source) {
+            Ok((hashed, manifest, warnings)) => {
+                let text = canonical(&hashed).expect("a manifest can be hashed");
+                same(&hashed, &text);
+                let hash = || integrity_of(&manifest.tool_id, &manifest.version, &hashed, &[]);
+                assert_eq!(hash().expect("a hash"), hash().expect("a hash"));
+                canonical(&manifest.element(Space::Project, "fuzz")).expect("an element can be hashed");
+                let (again, second, warned) =
+                    Manifest::read(&document, &source).expect("read once, read twice");
+                assert_eq!((again, second.normalised, warned), (hashed, manifest.normalised, warnings));
+            }
+            Err(error) => {
+                assert!(!error.problems.is_empty() && !error.to_string().is_empty());
+                error.problems.iter().for_each(|problem| within(problem.place, bytes));
+                canonical(&error.details()).expect("details can be written down");
+            }
+        }
+    }
+}
+
+/// Canonical JSON: ASCII, stable, and nothing lost: reading it back gives the value, floats to the last bit.
+pub fn json(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
+    match canonical(&value) {
+        Ok(text) => same(&value, &text),
+        Err(CanonicalError::IntegerRange(_)) => {
+            assert!(has_large_integer(&value), "refused without a reason");
+        }
+        Err(CanonicalError::NotFinite) => panic!("JSON cannot spell a number that is not finite"),
+    }
+}
+
+fn same(value: &Value, text: &str) {
+    assert!(text.is_ascii(), "canonical JSON is ASCII");
+    assert!(text.bytes().all(|byte| (b' '..0x7f).contains(&byte)), "and has no control characters");
+    let back: Value = serde_json::from_str(text).expect("canonical JSON is JSON");
+    assert_eq!(canonical(&back).as_deref(), Ok(text), "canonical twice is canonical once");
+    assert!(equal(value, &back), "a value was lost on the way: {value} became {back}");
+}
+
+/// Equal to the last bit: `0.0` is not `-0.0`, and `1` is not `1.0`.
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a.is_f64() == b.is_f64()
+                && a.as_i64() == b.as_i64()
+                && a.as_f64().map(f64::to_bits) == b.as_f64().map(f64::to_bits)
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn has_large_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.as_i64() == Some(i64::MIN) || (number.is_u64() && number.as_i64().is_none())
+        }
+        Value::Array(items) => items.iter().any(has_large_integer),
+        Value::Object(map) => map.values().any(has_large_integer),
+        _ => false,
+    }
+}
+
+/// A place in the text, or just behind its end.
+fn within(place: Place, bytes: &[u8]) {
+    // A carriage return alone also ends a line in YAML.
+    let lines = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1;
+    assert!(place.line >= 1 && place.column >= 1, "lines and columns count from 1: {place:?}");
+    assert!(place.line <= lines + 1, "line {} of a text with {lines}", place.line);
+    assert!(place.column <= bytes.len() + 2, "column {} of a text with {} bytes", place.column, bytes.len());
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask bench`: sets the peers up, builds in release, hands over to the benchmark crate.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+
+use crate::shell::{Shell, cache, find, root};
+
+/// The kernel's bars: planning, launching, looking up, hashing.
+pub fn kernel() -> Result<()> {
+    for program in ["bash", "openssl", "python3"] {
+        if find(program).is_none() {
+            bail!("`{program}` is needed to measure against; `cargo xtask test` installs it");
+        }
+    }
+    let python = peer_environment("ryeos", &root()?.join("benches/peers/ryeos.txt"))?;
+    println!("building in release mode");
+    Shell::cargo()?
+        .args(["build", "--quiet", "--release", "--package", "kiwi", "--package", "kiwi-bench"])
+        .run()?;
+    let target = target()?;
+    let out = target.join("bench");
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    Shell::new(target.join("release/kiwi-bench"))?
+        .args(["kernel", "--kiwi"])
+        .args([target.join("release/kiwi")])
+        .args(["--peer-python"])
+        .args([python])
+        .args(["--peer-script"])
+        .args([root()?.join("benches/peers/ryeos.py")])
+        .args(["--out"])
+        .args([out.join("kernel.json")])
+        .run()
+        .context("a bar was missed, or the run failed")
+}
+
+/// Where cargo builds; not always `target/`.
+fn target() -> Result<PathBuf> {
+    let said =
+        Shell::cargo()?.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).read()?;
+    let metadata: serde_json::Value = serde_json::from_str(&said)?;
+    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    Ok(PathBuf::from(folder.context("cargo does not say where it builds")?))
+}
+
+/// The interpreter of a virtual environment that has exactly what a requirements file pins; made anew when that changes.
+fn peer_environment(name: &str, requirements: &Path) -> Result<PathBuf> {
+    let wanted = std::fs::read_to_string(requirements)
+        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    let folder = cache()?.join("peers").join(name);
+    let (python, stamp) = (folder.join("bin/python"), folder.join("installed.txt"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) && python.is_file() {
+        return Ok(python);
+    }
+    println!("setting up the peer {name} (once; kept under target/xtask)");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    Shell::new("python3")?
+        .args(["-m", "venv"])
+        .args([&folder])
+        .run()
+        .context("python3 cannot make a virtual environment (Debian: python3-venv)")?;
+    Shell::new(&python)?
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .args([requirements])
+        .run()?;
+    std::fs::write(&stamp, wanted)?;
+    Ok(python)
+}

@@ -1,0 +1,57 @@
+//! The proof machinery: sets up real components, runs every check, measures, fuzzes. Never shipped.
+//!
+//! **Owns** `cargo xtask test|bench|soak|docs`: what is needed for a proof, in which versions, in which order.
+//!
+//! **Deliberately absent**: anything the product needs, and any check that a plain `cargo test` could make.
+//!
+//! Read first: [`test`] (the order of checks), [`tools`] (what is pinned), [`shell`] (how anything is started).
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command talks to a terminal")]
+#![expect(clippy::disallowed_methods, reason = "xtask is not shipped; it drives cargo and test components")]
+
+mod bench;
+mod components;
+mod docs;
+mod report;
+mod shell;
+mod soak;
+mod tally;
+mod test;
+mod tools;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  test                  set up everything and run every check, in order; what CI runs
+  bench [kernel]        measure side by side with peers; table on stdout, JSON in target/bench/
+  soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
+                        and add a dated row to docs/src/soak.md
+  docs                  build the guide with a pinned mdBook into docs/book/";
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["test"] => test::run(),
+        ["bench"] | ["bench", "kernel"] => bench::kernel(),
+        ["soak"] => soak::run(5),
+        ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
+        ["docs"] => docs::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => bail!("unknown arguments: {}\n\n{HELP}", args.join(" ")),
+    }
+}

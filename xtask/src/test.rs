@@ -1,0 +1,70 @@
+//! `cargo xtask test`: all set-up and all checks, in order; the first failure ends it.
+
+use anyhow::{Result, bail};
+
+use crate::report::Report;
+use crate::shell::{Shell, find};
+use crate::tally::Tally;
+use crate::{components, tools};
+
+/// Runs everything.
+pub fn run() -> Result<()> {
+    println!(
+        "cargo xtask test: components, formatting, lints, dependencies, tests. Nothing is skipped silently.\n"
+    );
+    let mut report = Report::default();
+    report.step("components", "real programs that suites start", components::for_tests)?;
+    report.step("format", "cargo fmt --all --check", || {
+        Shell::cargo()?.args(["fmt", "--all", "--check"]).run()
+    })?;
+    report.step("lints", "cargo clippy, every crate and target, warnings are errors", || {
+        Shell::cargo()?
+            .args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            .run()
+    })?;
+    report.step("dependencies", "cargo deny: bans, licences, sources", || {
+        let folder = tools::DENY.folder()?;
+        Shell::cargo()?
+            .args(["deny", "--log-level", "error", "check", "bans", "licenses", "sources"])
+            .path_first(&folder)?
+            .run()
+    })?;
+    let mut tally = Tally::default();
+    report.step("tests", "every suite, fuzz corpora replayed among them", || workspace(&mut tally, &[]))?;
+    report.step("doc tests", "cargo test --doc", || {
+        Shell::cargo()?
+            .args(["test", "--quiet", "--workspace", "--doc"])
+            .env("KIWI_XTASK", "1")
+            .watch(|line| tally.see(line))
+    })?;
+    report.summary();
+    if tally.passed == 0 {
+        bail!("no test ran");
+    }
+    println!("\ntests: {tally}");
+    Ok(())
+}
+
+/// Every test of the workspace but the doc tests, with `extra` variables set.
+pub fn workspace(tally: &mut Tally, extra: &[(&str, &str)]) -> Result<()> {
+    let mut shell = Shell::cargo()?;
+    shell = if find("cargo-nextest").is_some() {
+        shell.args([
+            "nextest",
+            "run",
+            "--workspace",
+            "--no-fail-fast",
+            "--status-level",
+            "fail",
+            "--final-status-level",
+            "slow",
+        ])
+    } else {
+        println!("   cargo-nextest is not here: `cargo test` runs the same tests, one program after another");
+        shell.args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"])
+    };
+    for (name, value) in extra.iter().chain(&[("KIWI_XTASK", "1")]) {
+        shell = shell.env(name, *value);
+    }
+    shell.watch(|line| tally.see(line))
+}
