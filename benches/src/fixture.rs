@@ -54,6 +54,16 @@ impl Project {
         Ok(project)
     }
 
+    /// A project that was written before.
+    pub fn open(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder that holds both.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The folder that holds `.ai`.
     pub fn root(&self) -> PathBuf {
         self.folder.join("project")

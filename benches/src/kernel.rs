@@ -7,7 +7,7 @@ use crate::fixture::Project;
 use crate::plan::Planner;
 use crate::row::{Row, Unit, table};
 use crate::stats::Samples;
-use crate::{Setup, cold, hash, peer, plan};
+use crate::{Setup, cold, hash, instructions, peer, plan};
 
 const FEW: usize = 10;
 const MANY: usize = 10_000;
@@ -22,6 +22,10 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let many = Project::write(folder("many"), MANY)?;
     let large = Project::write(folder("large"), 0)?;
     let mut rows = Vec::new();
+    let busy = busy();
+    if let Some(busy) = busy.filter(|busy| *busy > 0.5) {
+        say(&format!("the machine is busy ({busy:.1} per core): times come out worse than they are"));
+    }
 
     say("warm plans");
     let (small, big) = (Planner::open(&few)?, Planner::open(&many)?);
@@ -86,14 +90,44 @@ pub fn run(setup: &Setup) -> Result<bool> {
         both(&verify, &openssl),
     ));
 
+    say("counting instructions");
+    match instructions::count(&setup.kiwi, &few)? {
+        Some((warm, cold)) => {
+            rows.push(row(
+                "instructions of a warm plan",
+                thousands(warm),
+                Unit::Kiloinstructions,
+                None,
+                Value::Null,
+            ));
+            let what = "instructions of a cold dry run";
+            rows.push(row(what, thousands(cold), Unit::Kiloinstructions, None, Value::Null));
+        }
+        None => say("valgrind is not here: instructions are not counted"),
+    }
+
     println!("\n{}", table(&rows));
     let holds = rows.iter().all(Row::holds);
     let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-    let text = serde_json::to_string_pretty(&json!({"area": "kernel", "holds": holds, "rows": rows}))?;
+    let text = serde_json::to_string_pretty(
+        &json!({"area": "kernel", "holds": holds, "load_per_core": busy, "rows": rows}),
+    )?;
     std::fs::write(&setup.out, text + "\n")
         .with_context(|| format!("cannot write {}", setup.out.display()))?;
     println!("figures: {}", setup.out.display());
     Ok(holds)
+}
+
+/// How busy the machine is: processes that want to run, per core, over the last minute.
+fn busy() -> Option<f64> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse::<f64>().ok()?;
+    let cores = u32::try_from(std::thread::available_parallelism().ok()?.get()).ok()?;
+    Some(load / f64::from(cores))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count for people")]
+fn thousands(count: u64) -> f64 {
+    count as f64 / 1000.0
 }
 
 fn say(what: &str) {

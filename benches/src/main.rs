@@ -12,6 +12,7 @@
 mod cold;
 mod fixture;
 mod hash;
+mod instructions;
 mod kernel;
 mod peer;
 mod plan;
@@ -38,13 +39,24 @@ const USAGE: &str = "usage: kiwi-bench kernel --kiwi FILE --peer-python FILE --p
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match read(&args).and_then(|setup| kernel::run(&setup)) {
+    match run(&args) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("kiwi-bench: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(args: &[String]) -> Result<bool> {
+    match args {
+        // Started by itself, under valgrind.
+        [area, folder, turns] if area == "plans" => {
+            instructions::plans(folder.as_ref(), turns.parse()?)?;
+            Ok(true)
+        }
+        _ => kernel::run(&read(args)?),
     }
 }
 

@@ -10,6 +10,8 @@ pub enum Unit {
     Microseconds,
     /// Milliseconds.
     Milliseconds,
+    /// Instructions, in thousands.
+    Kiloinstructions,
     /// So many times the other.
     Times,
     /// One part in so many of the other.
@@ -21,6 +23,7 @@ impl Unit {
         match self {
             Self::Microseconds => format!("{value:.1} µs"),
             Self::Milliseconds => format!("{value:.2} ms"),
+            Self::Kiloinstructions => format!("{value:.0} k instr."),
             Self::Times => format!("{value:.2}×"),
             Self::Part => format!("1/{:.0}", 1.0 / value),
         }
@@ -30,6 +33,7 @@ impl Unit {
         match self {
             Self::Microseconds => "us",
             Self::Milliseconds => "ms",
+            Self::Kiloinstructions => "kiloinstructions",
             Self::Times | Self::Part => "ratio",
         }
     }

@@ -19,10 +19,15 @@ fn main() -> io::Result<()> {
     }
     paths.sort();
 
+    // Copied first: digest and bytes come from one reading, even while somebody edits the originals.
+    let copies = out_folder().join("system");
+    fs::create_dir_all(&copies)?;
     let mut files = String::new();
-    for path in &paths {
-        let full = system.join(path).canonicalize()?;
+    for (number, path) in paths.iter().enumerate() {
+        let full = system.join(path);
         let bytes = fs::read(&full)?;
+        let copy = copies.join(number.to_string());
+        fs::write(&copy, &bytes)?;
         let hex = Sha256::digest(&bytes).iter().fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
@@ -31,10 +36,11 @@ fn main() -> io::Result<()> {
         let _ = writeln!(
             files,
             "    Embedded {{ path: {path:?}, bytes: include_bytes!({:?}), sha256: \"sha256:{hex}\", is_executable: {is_executable} }},",
-            full.to_string_lossy()
+            copy.to_string_lossy()
         );
     }
-    let mut tools: Vec<(String, &str)> = paths.iter().filter_map(|path| tool_of(path, &paths).map(|id| (id, path.as_str()))).collect();
+    let mut tools: Vec<(String, &str)> =
+        paths.iter().filter_map(|path| tool_of(path, &paths).map(|id| (id, path.as_str()))).collect();
     tools.sort();
     let mut table = String::new();
     for (id, path) in tools {
@@ -64,7 +70,9 @@ fn walk(root: &Path, folder: &Path, paths: &mut Vec<String>) -> io::Result<()> {
         if path.is_dir() {
             walk(root, &path, paths)?;
         } else if let Ok(relative) = path.strip_prefix(root) {
-            let relative = relative.to_str().ok_or_else(|| io::Error::other(format!("{} is not UTF-8", path.display())))?;
+            let relative = relative
+                .to_str()
+                .ok_or_else(|| io::Error::other(format!("{} is not UTF-8", path.display())))?;
             paths.push(relative.to_owned());
         }
     }
@@ -78,7 +86,8 @@ fn tool_of(path: &str, all: &[String]) -> Option<String> {
         return None;
     }
     let (folder, name) = path.rsplit_once('/')?;
-    let in_tool = |folder: &str| folder != "tools" && all.iter().any(|other| *other == format!("{folder}/tool.yaml"));
+    let in_tool =
+        |folder: &str| folder != "tools" && all.iter().any(|other| *other == format!("{folder}/tool.yaml"));
     if name == "tool.yaml" && folder != "tools" {
         return folder.rsplit('/').next().map(str::to_owned);
     }

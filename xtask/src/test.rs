@@ -57,7 +57,7 @@ pub fn workspace(tally: &mut Tally, extra: &[(&str, &str)]) -> Result<()> {
             "--status-level",
             "fail",
             "--final-status-level",
-            "slow",
+            "skip",
         ])
     } else {
         println!("   cargo-nextest is not here: `cargo test` runs the same tests, one program after another");

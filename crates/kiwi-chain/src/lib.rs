@@ -8,6 +8,7 @@
 //!
 //! Read first: [`Catalog`] and [`Tool`] (what goes in), [`plan`] and [`Plan`] (what comes out).
 
+mod cache;
 mod catalog;
 mod error;
 pub mod lock;
@@ -21,6 +22,7 @@ mod template;
 mod validate;
 mod verify;
 
+pub use cache::Cache;
 pub use catalog::{Candidate, Catalog, Form, Identity, Tool};
 pub use error::{ChainError, FileChange, Mismatch, Requirement};
 pub use merge::{Merged, Primitive, merge};

@@ -97,7 +97,8 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
         return Err(problem(&tool.path, format!("the runner `{path}` is not a file of the package")));
     }
     let merged = Merged { template: config, entrypoint, runner, primitive };
-    if let Some(schema) = &root.manifest.config_schema {
+    // A primitive by itself is a sound chain that does nothing yet: running it says so.
+    if let Some(schema) = root.manifest.config_schema.as_ref().filter(|_| chain.len() > 1) {
         let validator =
             caches.compile(schema).map_err(|why| problem(&root.path, format!("`config_schema` is {why}")))?;
         if let Some(complaint) = complaints(&validator, &merged.config()).into_iter().next() {

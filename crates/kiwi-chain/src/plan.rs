@@ -11,7 +11,7 @@ use crate::error::{ChainError, Mismatch};
 use crate::merge::{Merged, merge};
 use crate::params;
 use crate::resolve::resolve;
-use crate::schema::{Caches, Count};
+use crate::schema::Caches;
 use crate::validate::{Mode, Report, link_key, validate};
 use crate::verify::verify;
 
@@ -38,18 +38,11 @@ pub fn plan(catalog: &dyn Catalog, ask: &ToolRef, mode: Mode, caches: &Caches) -
     let tools = resolve(catalog, ask)?;
     let mismatches = tools.iter().filter_map(|tool| verify(tool).err()).collect();
     let key = (tools.iter().map(|tool| link_key(tool)).collect::<Vec<_>>(), mode == Mode::Strict);
-    let prepared = match caches.chains.get(&key) {
-        Some(prepared) => {
-            caches.count(Count::ChainHit);
-            prepared
-        }
-        None => {
-            caches.count(Count::ChainMiss);
-            let prepared = Arc::new(prepare(&tools, mode, caches));
-            caches.chains.insert(key, Arc::clone(&prepared));
-            prepared
-        }
-    };
+    let prepared = caches.chains.get(&key).unwrap_or_else(|| {
+        let prepared = Arc::new(prepare(&tools, mode, caches));
+        caches.chains.insert(key, Arc::clone(&prepared));
+        prepared
+    });
     Ok(Plan { tools, prepared, mismatches })
 }
 

@@ -130,7 +130,11 @@ struct Renderer<'a> {
 impl Renderer<'_> {
     fn process(&self, config: &Map<String, Value>) -> Result<ProcessCall, ChainError> {
         let mut env = self.param_variables()?;
-        let program = self.text(config.get("command").unwrap_or(&Value::Null))?;
+        let Some(command) = config.get("command") else {
+            let hint = "call a tool that rests on it, or give one a `config.command`".to_owned();
+            return Err(self.problem("nothing in the chain says which program to start", Some(hint)));
+        };
+        let program = self.text(command)?;
         let mut args = Vec::new();
         for arg in config.get("args").and_then(Value::as_array).into_iter().flatten() {
             args.push(self.text(arg)?);

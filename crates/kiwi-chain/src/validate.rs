@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::catalog::Tool;
 use crate::resolve::bounds_violation;
-use crate::schema::{Caches, Count, LinkKey, complaints};
+use crate::schema::{Caches, LinkKey, complaints};
 
 /// What to do about a parent that has no child schemas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -63,10 +63,8 @@ pub fn validate(chain: &[Arc<Tool>], mode: Mode, caches: &Caches) -> Report {
 fn judge(child: &Tool, parent: &Tool, mode: Mode, caches: &Caches) -> Arc<PairVerdict> {
     let key = (link_key(child), link_key(parent), mode == Mode::Strict);
     if let Some(verdict) = caches.pairs.get(&key) {
-        caches.count(Count::PairHit);
         return verdict;
     }
-    caches.count(Count::PairMiss);
     let mut verdict = PairVerdict::default();
     schema(child, parent, mode, caches, &mut verdict);
     spaces(child, parent, &mut verdict);

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let launcher =
-        Launcher { grace: Duration::from_millis(300), ..Launcher::new(&arguments[1], &arguments[2]) };
+    let launcher = Launcher::new(&arguments[1], &arguments[2]).with_grace(Duration::from_millis(300));
     let entry = FileEntry { path: "sub/data".into(), sha256: Digest::of(b"data"), is_executable: false };
     let file = File { entry, content: Content::Bytes(b"data".as_slice().into()) };
     let process = Process {

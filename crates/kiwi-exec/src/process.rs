@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::running::Ahead;
+
 /// One process to start: everything is given, nothing is looked up in Kiwi's own environment.
 #[derive(Debug, Clone)]
 pub struct Process {
@@ -61,6 +63,8 @@ pub struct Launcher {
     pub scratch: PathBuf,
     /// How long a process has between being asked to end and being killed.
     pub grace: Duration,
+    /// A launcher that was started ahead of the process it is for.
+    pub(crate) ahead: Ahead,
 }
 
 impl Launcher {
@@ -71,7 +75,14 @@ impl Launcher {
 
     /// A launcher with the ordinary grace.
     pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), scratch: scratch.into(), grace: Self::GRACE }
+        Self { program: program.into(), scratch: scratch.into(), grace: Self::GRACE, ahead: Ahead::default() }
+    }
+
+    /// The same launcher with another grace.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 }
 

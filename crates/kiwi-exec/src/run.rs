@@ -13,7 +13,7 @@ use crate::memfd::sealed_stdin;
 use crate::order::Order;
 use crate::place::{Placed, Placement};
 use crate::process::{Finished, Launcher, Package, Process, Stream, Watch};
-use crate::running::{MARGIN, Running};
+use crate::running::{MARGIN, Running, Started};
 use crate::snapshot::random_name;
 use crate::wire::{self, Launch, Opening, Raw, Report, Stage};
 
@@ -40,11 +40,13 @@ impl Launcher {
         cancel: impl Future<Output = ()>,
     ) -> Result<Finished, ExecError> {
         let mut cancel = pin!(cancel);
-        let call = random_name()?;
+        let ahead = self.ahead.take();
+        let call = ahead.as_ref().map_or_else(random_name, |started| Ok(started.call().to_owned()))?;
         let Order { mut launch, placement } = Order::draw_up(self, &process, &call)?;
         let Process { cwd, stdin, timeout, output_cap, packages, .. } = process;
 
-        let (mut running, pipes) = Running::start(self, call)?;
+        let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
+        let (mut running, pipes) = Running::adopt(self, started)?;
         let stdout = Capture::new(Stream::Stdout, pipes.stdout, output_cap)?;
         let stderr = Capture::new(Stream::Stderr, pipes.stderr, output_cap)?;
 

@@ -7,6 +7,7 @@ use rustix::process::{Pid, PidfdFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -14,7 +15,7 @@ use tokio::net::UnixStream;
 use crate::error::ExecError;
 use crate::orphans;
 use crate::process::Launcher;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, random_name};
 use crate::wire::{self, Report};
 
 /// How long a launcher may take beyond timeout and grace before it counts as lost.
@@ -33,18 +34,53 @@ pub struct Running {
 }
 
 /// The reading ends of the pipes the tool writes into.
+#[derive(Debug)]
 pub struct Pipes {
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
 }
 
-impl Running {
+/// A launcher that waits for its orders. Whoever drops it closes its socket, and it leaves by itself.
+#[derive(Debug)]
+pub struct Started {
+    call: String,
+    child: Child,
+    control: std::os::unix::net::UnixStream,
+    pipes: Pipes,
+}
+
+/// At most one launcher that was started before it was known what for.
+#[derive(Debug, Clone, Default)]
+pub struct Ahead(Arc<Mutex<Option<Started>>>);
+
+impl Ahead {
+    fn put(&self, started: Started) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+    }
+
+    /// The launcher, for whoever comes first.
+    pub fn take(&self) -> Option<Started> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Launcher {
+    /// Starts the launcher of the next process now. Loading it takes about as long as planning a call, and the two can
+    /// go on beside each other. It has no effect: a launcher without orders leaves when Kiwi does.
+    pub fn start_ahead(&self) {
+        // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
+        if let Ok(started) = random_name().and_then(|call| Started::start(self, call)) {
+            self.ahead.put(started);
+        }
+    }
+}
+
+impl Started {
     /// Starts a launcher, which then waits for its orders.
-    pub fn start(launcher: &Launcher, call: String) -> Result<(Self, Pipes), ExecError> {
+    pub fn start(launcher: &Launcher, call: String) -> Result<Self, ExecError> {
         let refused = || ExecError::io("start the launcher");
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
-        ours.set_nonblocking(true).map_err(refused())?;
-        let control = UnixStream::from_std(ours).map_err(refused())?;
+        let (control, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
+        control.set_nonblocking(true).map_err(refused())?;
         let (stdout, stdout_writer) = io::pipe().map_err(refused())?;
         let (stderr, stderr_writer) = io::pipe().map_err(refused())?;
         let mut command = Command::new(&launcher.program);
@@ -55,10 +91,24 @@ impl Running {
             .stdout(stdout_writer)
             .stderr(stderr_writer);
         let child = orphans::start_launcher(&mut command).map_err(refused())?;
+        Ok(Self { call, child, control, pipes: Pipes { stdout: stdout.into(), stderr: stderr.into() } })
+    }
+
+    /// The mark of the call it will serve.
+    pub fn call(&self) -> &str {
+        &self.call
+    }
+}
+
+impl Running {
+    /// Takes over a launcher that was started.
+    pub fn adopt(launcher: &Launcher, started: Started) -> Result<(Self, Pipes), ExecError> {
+        let Started { call, child, control, pipes } = started;
+        let control = UnixStream::from_std(control).map_err(ExecError::io("start the launcher"))?;
         let patience = launcher.grace.saturating_add(MARGIN);
         let running =
             Self { call, patience, child: Some(child), control, received: Vec::new(), snapshot: None };
-        Ok((running, Pipes { stdout: stdout.into(), stderr: stderr.into() }))
+        Ok((running, pipes))
     }
 
     /// Sends a message with descriptors.

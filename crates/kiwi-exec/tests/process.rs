@@ -91,11 +91,8 @@ fn relative_paths_mean_what_they_mean_to_the_caller() {
     let here = std::env::current_dir().unwrap();
     let up: std::path::PathBuf = here.components().skip(1).map(|_| "..").collect();
     let relative = |path: &std::path::Path| up.join(path.strip_prefix("/").unwrap());
-    let launcher = kiwi_exec::Launcher {
-        program: relative(&bench.launcher.program),
-        scratch: relative(&bench.launcher.scratch),
-        ..bench.launcher.clone()
-    };
+    let launcher =
+        kiwi_exec::Launcher::new(relative(&bench.launcher.program), relative(&bench.launcher.scratch));
     std::fs::write(bench.home.path().join("data"), "DATA").unwrap();
     let mut asked = shell("cat data $1/x");
     asked.cwd = relative(bench.home.path());
@@ -252,4 +249,14 @@ fn texts_the_system_cannot_take_are_refused_before_anything_starts() {
         refused(|asked| asked.env.push(("BIG".into(), Text::literal("x".repeat(300_000)))))
             .contains("too long")
     );
+}
+
+#[test]
+fn a_launcher_started_ahead_serves_the_next_process_and_only_that() {
+    let bench = Bench::new();
+    bench.launcher.start_ahead();
+    for word in ["first", "second"] {
+        let finished = bench.run(shell(&format!("echo {word}"))).unwrap();
+        assert_eq!(finished.stdout, format!("{word}\n").into_bytes());
+    }
 }

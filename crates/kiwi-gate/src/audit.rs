@@ -6,7 +6,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::request::Session;
@@ -32,6 +32,22 @@ struct Open {
     file: File,
     seq: u64,
     head: Option<Digest>,
+    /// Folders whose entries are not known to be on disk yet.
+    fresh_folders: Vec<PathBuf>,
+}
+
+impl Open {
+    fn store(&mut self, text: &[u8], durability: Durability) -> std::io::Result<()> {
+        self.file.write_all(text)?;
+        if durability == Durability::OnDisk {
+            self.file.sync_data()?;
+            // The name of a new file is durable only when its folder is; after the file itself that costs little.
+            for folder in self.fresh_folders.drain(..) {
+                fs_err::File::open(folder)?.sync_all()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl AuditLog {
@@ -51,10 +67,7 @@ impl AuditLog {
             Line::seal(entry.seq + 1, record, entry.head).map_err(|error| refused(&error.to_string()))?;
         let mut text = serde_json::to_vec(&line).map_err(|error| refused(&error.to_string()))?;
         text.push(b'\n');
-        entry.file.write_all(&text).map_err(|error| refused(&error.to_string()))?;
-        if durability == Durability::OnDisk {
-            entry.file.sync_data().map_err(|error| refused(&error.to_string()))?;
-        }
+        entry.store(&text, durability).map_err(|error| refused(&error.to_string()))?;
         entry.seq += 1;
         entry.head = Some(line.hash);
         Ok(())
@@ -65,21 +78,19 @@ impl AuditLog {
             return Err(refused("there is neither a project nor a user space to keep it in"));
         };
         let day = folder.join(today());
-        let make = || -> std::io::Result<File> {
-            let fresh = !day.exists();
+        let make = || -> std::io::Result<Open> {
+            // The folder that gets the file, and each folder that gets a folder.
+            let missing = day.ancestors().take_while(|folder| !folder.exists());
+            let fresh_folders = std::iter::once(day.as_path())
+                .chain(missing.filter_map(Path::parent))
+                .map(PathBuf::from)
+                .collect();
             fs_err::create_dir_all(&day)?;
-            let file = fs_err::OpenOptions::new()
-                .create_new(true)
-                .append(true)
-                .open(day.join(format!("{session}.jsonl")))?;
-            // The name of a new file is durable only when its folder is.
-            fs_err::File::open(&day)?.sync_all()?;
-            if fresh {
-                fs_err::File::open(folder)?.sync_all()?;
-            }
-            Ok(file.into_parts().0)
+            let path = day.join(format!("{session}.jsonl"));
+            let file = fs_err::OpenOptions::new().create_new(true).append(true).open(path)?;
+            Ok(Open { file: file.into_parts().0, seq: 0, head: None, fresh_folders })
         };
-        make().map(|file| Open { file, seq: 0, head: None }).map_err(|error| refused(&error.to_string()))
+        make().map_err(|error| refused(&error.to_string()))
     }
 }
 

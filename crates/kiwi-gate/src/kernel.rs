@@ -1,6 +1,7 @@
 //! The path of a call, start to end.
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
+use kiwi_exec::Launcher;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Explain, Fault, Status, ToolRef};
 use kiwi_space::Spaces;
@@ -22,6 +23,7 @@ pub struct Kernel {
     caches: Caches,
     mode: Mode,
     audit: Arc<AuditLog>,
+    launcher: Launcher,
     stages: Vec<Box<dyn Stage>>,
     /// What the configuration gave rise to say.
     notices: Vec<String>,
@@ -37,12 +39,13 @@ impl Kernel {
             kiwi_space::Mode::Lenient => Mode::Lenient,
         };
         let audit = Arc::new(AuditLog::new(spaces.audit_dir().ok()));
+        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Ready { host: Arc::clone(&host) }),
             Box::new(Record { audit: Arc::clone(&audit) }),
-            Box::new(Dispatch::new(Arc::clone(&host), &spaces, config)),
+            Box::new(Dispatch::new(Arc::clone(&host), &spaces, config, launcher.clone())),
         ];
-        Ok(Self { spaces, host, caches: Caches::default(), mode, audit, stages, notices })
+        Ok(Self { spaces, host, caches: Caches::default(), mode, audit, launcher, stages, notices })
     }
 
     /// The spaces this kernel reads.
@@ -65,6 +68,11 @@ impl Kernel {
     /// The tool that is meant, whether or not its chain is sound.
     pub fn find(&self, tool: &ToolRef) -> Result<Arc<Tool>, Fault> {
         kiwi_chain::find(self.spaces.as_ref(), tool).map_err(|error| error.fault())
+    }
+
+    /// Gets the next call's launcher going while that call is still being planned. For a face that makes one call.
+    pub fn start_ahead(&self) {
+        self.launcher.start_ahead();
     }
 
     /// Makes a call. Whatever happens is in the outcome.

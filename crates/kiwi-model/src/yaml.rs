@@ -4,7 +4,7 @@
 //! plain scalars that YAML 1.1, YAML 1.2 and people read differently (`010`, `0x1F`, `1_000`, `12:30:45`, `1e3`, `.5`):
 //! a manifest is hashed, so two readers must never see two values.
 
-use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 
@@ -34,41 +34,48 @@ pub struct YamlError {
     pub place: Place,
 }
 
-/// A document: its value, and where each node stands.
+/// A document: its value, and its text, which is read again when somebody asks where a node stands.
+///
+/// Only errors ask, so reading well-formed documents does not pay for remembering places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The value.
     pub value: Value,
-    places: HashMap<String, Place>,
+    text: String,
 }
 
 impl Document {
     /// A document that was not read from YAML (a virtual manifest); every node stands at the top.
     pub fn synthetic(value: Value) -> Self {
-        Self { value, places: HashMap::new() }
+        Self { value, text: String::new() }
     }
 
     /// The place of the node at a JSON pointer, or of the nearest node around it.
     pub fn place(&self, pointer: &str) -> Place {
+        let mut loader = Loader::new(&self.text, Some(HashMap::new()));
+        // It was read once, so it can be read again; and if not, the places found so far still serve.
+        let _ = loader.document();
+        let places = loader.places.unwrap_or_default();
         let mut pointer = pointer;
         loop {
-            if let Some(place) = self.places.get(pointer) {
+            if let Some(place) = places.get(pointer) {
                 return *place;
             }
             match pointer.rsplit_once('/') {
                 Some((parent, _)) => pointer = parent,
-                None => return Place { line: 1, column: 1 },
+                None => return TOP,
             }
         }
     }
 }
 
+const TOP: Place = Place { line: 1, column: 1 };
+
 /// Reads one strict document.
 pub fn parse(bytes: &[u8]) -> Result<Document, YamlError> {
-    let top = Place { line: 1, column: 1 };
     if bytes.len() > MAX_BYTES {
         return Err(error(
-            top,
+            TOP,
             format!("the file has {} bytes; a document may have {MAX_BYTES}", bytes.len()),
         ));
     }
@@ -77,25 +84,25 @@ pub fn parse(bytes: &[u8]) -> Result<Document, YamlError> {
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
         error(Place { line, column: 1 }, "the file is not UTF-8 text")
     })?;
-    let options = granit_parser::options! { disallow_directives: true, flow_nesting_limit: 64, block_nesting_limit: 64 };
-    let mut loader = Loader {
-        events: Parser::new_from_str_with_options(text, options),
-        pointer: String::new(),
-        places: HashMap::new(),
-        nodes: 0,
-    };
-    let value = loader.document()?;
-    Ok(Document { value, places: loader.places })
+    let value = Loader::new(text, None).document()?;
+    Ok(Document { value, text: text.to_owned() })
 }
 
-struct Loader<'a, P: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> {
-    events: P,
+struct Loader<'a> {
+    events: Parser<'a, StrInput<'a>>,
     pointer: String,
-    places: HashMap<String, Place>,
+    /// Where each node stands, if that is wanted.
+    places: Option<HashMap<String, Place>>,
     nodes: usize,
 }
 
-impl<'a, P: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Loader<'a, P> {
+impl<'a> Loader<'a> {
+    fn new(text: &'a str, places: Option<HashMap<String, Place>>) -> Self {
+        let options = granit_parser::options! { disallow_directives: true, flow_nesting_limit: 64, block_nesting_limit: 64 };
+        let events = Parser::new_from_str_with_options(text, options);
+        Self { events, pointer: String::new(), places, nodes: 0 }
+    }
+
     fn next(&mut self) -> Result<(Event<'a>, Place), YamlError> {
         match self.events.next() {
             Some(Ok((event, span))) => {
@@ -135,7 +142,9 @@ impl<'a, P: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Loader<'a, P>
         if depth > MAX_DEPTH || self.nodes > MAX_NODES {
             return Err(error(place, "the document is nested too deeply or has too many nodes"));
         }
-        self.places.insert(self.pointer.clone(), place);
+        if let Some(places) = &mut self.places {
+            places.insert(self.pointer.clone(), place);
+        }
         match event {
             Event::Alias(_) | Event::UnresolvedAlias(_) => Err(no_anchors(place)),
             Event::Scalar(_, _, anchor, _)
@@ -193,16 +202,18 @@ impl<'a, P: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Loader<'a, P>
                 return Err(error(place, format!("the key `{key}` is given twice")));
             }
             let (event, place) = self.next()?;
-            let token = key.replace('~', "~0").replace('/', "~1");
-            let value = self.below(&token, |loader| loader.node(event, place, depth + 1))?;
+            let value = self.below(&key, |loader| loader.node(event, place, depth + 1))?;
             map.insert(key, value);
         }
     }
 
     fn below<T>(&mut self, token: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        if self.places.is_none() {
+            return read(self);
+        }
         let before = self.pointer.len();
         self.pointer.push('/');
-        self.pointer.push_str(token);
+        self.pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
         let result = read(self);
         self.pointer.truncate(before);
         result

@@ -2,7 +2,9 @@
 
 use kiwi_chain::{Form, Identity, Tool};
 use kiwi_model::manifest::Source;
-use kiwi_model::{Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of, yaml};
+use kiwi_model::{
+    Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of, yaml,
+};
 use serde_json::Value;
 
 use crate::change::Change;
@@ -51,7 +53,8 @@ impl Raw<'_> {
         let script = (!self.kind.is_manifest()).then(|| self.main.to_owned());
         let source = Source { file: self.path.clone(), id: self.id.clone(), script };
         let (document, manifest, warnings) = if self.kind.is_manifest() {
-            let document = yaml::parse(bytes).map_err(|error| ManifestError::one(&self.path, error.message, error.hint, error.place))?;
+            let document = yaml::parse(bytes)
+                .map_err(|error| ManifestError::one(&self.path, error.message, error.hint, error.place))?;
             Manifest::read(&document, &source)?
         } else {
             script::read(self.kind, bytes, &source)?
@@ -63,7 +66,11 @@ impl Raw<'_> {
     }
 
     /// The integrity these files would have, were their entries `entries`.
-    pub(crate) fn integrity(&self, meaning: &Meaning, entries: &[FileEntry]) -> Result<Integrity, SpaceError> {
+    pub(crate) fn integrity(
+        &self,
+        meaning: &Meaning,
+        entries: &[FileEntry],
+    ) -> Result<Integrity, SpaceError> {
         let Meaning { document, manifest, .. } = meaning;
         integrity_of(&manifest.tool_id, &manifest.version, document, entries)
             .map_err(|source| SpaceError::Unhashable { path: self.path.clone(), source })
@@ -79,7 +86,18 @@ impl Raw<'_> {
             warnings.push(format!("{} says category `{category}` but lies in `{folder}`", self.path));
         }
         let form = if self.kind == Kind::Folder { Form::Folder } else { Form::OneFile };
-        Ok(Tool { manifest, document, files: self.files, integrity, identity, space: self.space, category, path: self.path, form, warnings })
+        Ok(Tool {
+            manifest,
+            document,
+            files: self.files,
+            integrity,
+            identity,
+            space: self.space,
+            category,
+            path: self.path,
+            form,
+            warnings,
+        })
     }
 
     /// The error of a tool whose files were recorded: a changed file explains it better than what the change broke.

@@ -28,7 +28,11 @@ impl Catalog for Spaces {
         let mut ids: Vec<ToolId> = self.system.ids().collect();
         for home in [Space::Project, Space::User].into_iter().filter_map(|space| self.home(space)) {
             let Ok(Some(root)) = Root::open(&home.ai) else { continue };
-            let tools = home.index.everything(&root, &self.caches().counters).map(|found| found.items).unwrap_or_default();
+            let tools = home
+                .index
+                .everything(&root, &self.caches().counters)
+                .map(|found| found.items)
+                .unwrap_or_default();
             ids.extend(tools.iter().map(|item| item.id().clone()));
             ids.extend(packages::ids(&root).map(|(ids, _)| ids).unwrap_or_default());
         }
@@ -53,7 +57,13 @@ impl Spaces {
         let mut candidates = self.with_loader(home, &root, |loader| self.tools(home, loader, id))?;
         for version in packages::versions(&root, id)?.0 {
             let item = Item::Package { id: id.clone(), version: version.clone() };
-            candidates.push(Candidate { id: id.clone(), version, space, handle: item.handle(), loaded: None });
+            candidates.push(Candidate {
+                id: id.clone(),
+                version,
+                space,
+                handle: item.handle(),
+                loaded: None,
+            });
         }
         if let Some(first) = candidates.first().filter(|_| id.is_reserved()) {
             return Err(SpaceError::Reserved { id: id.clone(), space, path: path_of(home, first) });
@@ -62,7 +72,13 @@ impl Spaces {
         for (a, b) in candidates.iter().zip(candidates.iter().skip(1)) {
             if a.version == b.version {
                 let (first, second) = (path_of(home, a), path_of(home, b));
-                return Err(SpaceError::Ambiguous { id: id.clone(), version: a.version.clone(), space, first, second });
+                return Err(SpaceError::Ambiguous {
+                    id: id.clone(),
+                    version: a.version.clone(),
+                    space,
+                    first,
+                    second,
+                });
             }
         }
         Ok(candidates)
@@ -83,13 +99,19 @@ impl Spaces {
     }
 
     fn load_candidate(&self, candidate: &Candidate) -> Result<Arc<Tool>, SpaceError> {
-        let gone = || SpaceError::Gone { tool: format!("{}@{}", candidate.id, candidate.version), handle: candidate.handle.clone() };
+        let gone = || SpaceError::Gone {
+            tool: format!("{}@{}", candidate.id, candidate.version),
+            handle: candidate.handle.clone(),
+        };
         let tool = if candidate.space == Space::System {
-            let (_, path) = self.system.tools().find(|(_, path)| *path == candidate.handle).ok_or_else(gone)?;
+            let (_, path) =
+                self.system.tools().find(|(_, path)| *path == candidate.handle).ok_or_else(gone)?;
             self.system.load(&candidate.id, path, self.caches())?
         } else {
             let home = self.home(candidate.space).ok_or(SpaceError::NoSpace { space: candidate.space })?;
-            let item = Item::of_handle(&candidate.handle).filter(|item| *item.id() == candidate.id).ok_or_else(gone)?;
+            let item = Item::of_handle(&candidate.handle)
+                .filter(|item| *item.id() == candidate.id)
+                .ok_or_else(gone)?;
             match self.load_item(home, &item) {
                 Err(error) if error.is_absent() => return Err(gone()),
                 loaded => loaded?,

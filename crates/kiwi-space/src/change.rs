@@ -80,7 +80,10 @@ impl Change {
     /// The file, where one can be named.
     pub(crate) fn path(&self) -> Option<&str> {
         match self {
-            Self::Bytes { path, .. } | Self::Mode { path, .. } | Self::Added { path } | Self::Missing { path } => Some(path),
+            Self::Bytes { path, .. }
+            | Self::Mode { path, .. }
+            | Self::Added { path }
+            | Self::Missing { path } => Some(path),
             Self::Refused { .. } => None,
         }
     }

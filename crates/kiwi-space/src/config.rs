@@ -75,7 +75,8 @@ pub struct PythonSection {
 }
 
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-const KNOWN: [(&str, &[&str]); 3] = [("limits", &["output", "timeout"]), ("python", &["interpreter"]), ("validation", &["mode"])];
+const KNOWN: [(&str, &[&str]); 3] =
+    [("limits", &["output", "timeout"]), ("python", &["interpreter"]), ("validation", &["mode"])];
 
 /// The configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,11 +168,17 @@ fn open_inside(root: &Root, _path: &Path) -> Result<Option<std::fs::File>, Space
 fn open_anywhere(_root: &Root, path: &Path) -> Result<Option<std::fs::File>, SpaceError> {
     let target = match path.canonicalize() {
         Ok(target) => target,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+            return Ok(None);
+        }
         Err(error) => return Err(SpaceError::unreadable(path, error)),
     };
-    let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) else { return Ok(None) };
-    let root = Root::open(folder)?.ok_or_else(|| SpaceError::unreadable(path, std::io::ErrorKind::NotFound))?;
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str()))
+    else {
+        return Ok(None);
+    };
+    let root =
+        Root::open(folder)?.ok_or_else(|| SpaceError::unreadable(path, std::io::ErrorKind::NotFound))?;
     root.open_file(name).map(|opened| Some(opened.file))
 }
 
@@ -193,7 +200,8 @@ fn parse(bytes: &[u8], path: &Path, warnings: &mut Vec<String>) -> Result<Config
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(0, format!("the file has more than {MAX_BYTES} bytes")));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| fail(error.valid_up_to(), "the file is not UTF-8 text".to_owned()))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| fail(error.valid_up_to(), "the file is not UTF-8 text".to_owned()))?;
     let explain = |error: &toml::de::Error| {
         let message = error.message().trim().replace("unknown variant", "unknown value").replace('\n', ", ");
         fail(error.span().map_or(0, |span| span.start), message)
@@ -205,10 +213,15 @@ fn parse(bytes: &[u8], path: &Path, warnings: &mut Vec<String>) -> Result<Config
             None => vec![section.clone()],
             Some((_, keys)) => {
                 let given = value.as_table().into_iter().flatten().map(|(key, _)| key);
-                given.filter(|key| !keys.contains(&key.as_str())).map(|key| format!("{section}.{key}")).collect()
+                given
+                    .filter(|key| !keys.contains(&key.as_str()))
+                    .map(|key| format!("{section}.{key}"))
+                    .collect()
             }
         };
-        warnings.extend(unknown.into_iter().map(|key| format!("{}: `{}` is not known and means nothing", path.display(), key.escape_debug())));
+        warnings.extend(unknown.into_iter().map(|key| {
+            format!("{}: `{}` is not known and means nothing", path.display(), key.escape_debug())
+        }));
     }
     Ok(file)
 }
@@ -242,7 +255,11 @@ impl Visitor<'_> for WholeNumber {
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
-        if (1..=self.max).contains(&number) { Ok(number) } else { Err(E::invalid_value(de::Unexpected::Unsigned(number), &self)) }
+        if (1..=self.max).contains(&number) {
+            Ok(number)
+        } else {
+            Err(E::invalid_value(de::Unexpected::Unsigned(number), &self))
+        }
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<u64, E> {
@@ -259,7 +276,8 @@ mod tests {
 
     fn file(text: &str) -> (ConfigFile, Vec<String>) {
         let mut warnings = Vec::new();
-        let file = parse(text.as_bytes(), Path::new("kiwi.toml"), &mut warnings).unwrap_or_else(|error| panic!("{error}"));
+        let file = parse(text.as_bytes(), Path::new("kiwi.toml"), &mut warnings)
+            .unwrap_or_else(|error| panic!("{error}"));
         (file, warnings)
     }
 
@@ -267,7 +285,11 @@ mod tests {
     fn check(user: &str, project: &str, mode: Mode, timeout: u64, output: u64, warned: usize) {
         let mut warnings = Vec::new();
         let config = Config::in_force(&file(user).0, &file(project).0, &mut warnings);
-        assert_eq!((config.mode, config.limits.timeout.as_secs(), config.limits.output), (mode, timeout, output), "{user} | {project}");
+        assert_eq!(
+            (config.mode, config.limits.timeout.as_secs(), config.limits.output),
+            (mode, timeout, output),
+            "{user} | {project}"
+        );
         assert_eq!(warnings.len(), warned, "{warnings:?}");
     }
 
@@ -292,23 +314,36 @@ mod tests {
         let python = |name: &str| file(&format!("[python]\ninterpreter = \"{name}\"")).0;
         let config = Config::in_force(&ConfigFile::default(), &python("evil"), &mut Vec::new());
         assert_eq!(config.python_interpreter(Space::Project), Some("evil"));
-        assert_eq!((config.python_interpreter(Space::User), config.python_interpreter(Space::System)), (None, None));
+        assert_eq!(
+            (config.python_interpreter(Space::User), config.python_interpreter(Space::System)),
+            (None, None)
+        );
         let config = Config::in_force(&python("mine"), &python("theirs"), &mut Vec::new());
-        assert_eq!((config.python_interpreter(Space::Project), config.python_interpreter(Space::User)), (Some("theirs"), Some("mine")));
+        assert_eq!(
+            (config.python_interpreter(Space::Project), config.python_interpreter(Space::User)),
+            (Some("theirs"), Some("mine"))
+        );
     }
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
         for (text, expect) in [
-            ("[limits]\ntimeout = 0\n", "kiwi.toml:2:11: invalid value: integer `0`, expected a whole number of seconds from 1 to 31536000"),
+            (
+                "[limits]\ntimeout = 0\n",
+                "kiwi.toml:2:11: invalid value: integer `0`, expected a whole number of seconds from 1 to 31536000",
+            ),
             ("[limits]\ntimeout = -1\n", "kiwi.toml:2:11: invalid value"),
             ("[limits]\n  timeout = \"x\"\n", "kiwi.toml:2:13: invalid type"),
-            ("[validation]\nmode = \"lax\"\n", "kiwi.toml:2:8: unknown value `lax`, expected `strict` or `lenient`"),
+            (
+                "[validation]\nmode = \"lax\"\n",
+                "kiwi.toml:2:8: unknown value `lax`, expected `strict` or `lenient`",
+            ),
             ("validation = 1\n", "kiwi.toml:1:14: invalid type: integer `1`, expected a table"),
             ("[validation\n", "kiwi.toml:1:12: "),
             ("a = 1\na = 2\n", "kiwi.toml:2:1: "),
         ] {
-            let error = parse(text.as_bytes(), Path::new("kiwi.toml"), &mut Vec::new()).expect_err(text).to_string();
+            let error =
+                parse(text.as_bytes(), Path::new("kiwi.toml"), &mut Vec::new()).expect_err(text).to_string();
             assert!(error.starts_with(expect), "{error}\ndoes not start with\n{expect}");
         }
         assert!(parse(b"a = \"\xff\"", Path::new("x"), &mut Vec::new()).is_err());
@@ -326,21 +361,26 @@ mod tests {
     fn the_known_keys_are_the_keys_of_the_schema() {
         let schema = config_schema();
         let resolve = |value: &Value| match value["$ref"].as_str() {
-            Some(reference) => schema.pointer(reference.trim_start_matches('#')).cloned().expect("definition"),
+            Some(reference) => {
+                schema.pointer(reference.trim_start_matches('#')).cloned().expect("definition")
+            }
             None => value.clone(),
         };
         let sections = schema["properties"].as_object().expect("properties");
         let mut found: Vec<(String, Vec<String>)> = sections
             .iter()
             .map(|(name, section)| {
-                let mut keys: Vec<String> = resolve(section)["properties"].as_object().expect("keys").keys().cloned().collect();
+                let mut keys: Vec<String> =
+                    resolve(section)["properties"].as_object().expect("keys").keys().cloned().collect();
                 keys.sort();
                 (name.clone(), keys)
             })
             .collect();
         found.sort();
-        let known: Vec<(String, Vec<String>)> =
-            KNOWN.iter().map(|(name, keys)| ((*name).to_owned(), keys.iter().map(|key| (*key).to_owned()).collect())).collect();
+        let known: Vec<(String, Vec<String>)> = KNOWN
+            .iter()
+            .map(|(name, keys)| ((*name).to_owned(), keys.iter().map(|key| (*key).to_owned()).collect()))
+            .collect();
         assert_eq!(found, known);
     }
 }

@@ -55,7 +55,9 @@ impl Counters {
     }
 
     pub(crate) fn all(&self) -> BTreeMap<&'static str, u64> {
-        let read = |counter: Counter| self.0.get(counter as usize).map_or(0, |number| number.load(Ordering::Relaxed));
+        let read = |counter: Counter| {
+            self.0.get(counter as usize).map_or(0, |number| number.load(Ordering::Relaxed))
+        };
         Counter::ALL.iter().map(|(counter, name)| (*name, read(*counter))).collect()
     }
 }

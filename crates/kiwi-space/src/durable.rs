@@ -27,13 +27,17 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), SpaceError> {
 
 /// Makes what was created, renamed or removed in a folder last.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), SpaceError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| SpaceError::unwritable(folder, error))
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| SpaceError::unwritable(folder, error))
 }
 
 /// Removes a file; one that is not there is removed already.
 pub(crate) fn remove(path: &Path) -> Result<(), SpaceError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(SpaceError::unwritable(path, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(SpaceError::unwritable(path, error))
+        }
         _ => Ok(()),
     }
 }

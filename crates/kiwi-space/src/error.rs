@@ -116,7 +116,10 @@ pub enum SpaceError {
         change: Change,
     },
     /// The record of a package is not what was noted when it was installed.
-    #[error("integrity mismatch for {tool}: record `{}` says {recorded}, but {noted} was installed", show(record))]
+    #[error(
+        "integrity mismatch for {tool}: record `{}` says {recorded}, but {noted} was installed",
+        show(record)
+    )]
     RecordDiffers {
         /// `id@version`.
         tool: String,
@@ -217,6 +220,9 @@ pub enum PathProblem {
     /// Symlinks that lead back to themselves.
     #[error("is a symlink that leads back to itself")]
     Loop,
+    /// A category folder that cannot be read.
+    #[error("is a folder that cannot be read")]
+    Unreadable,
     /// A symlinked folder among categories.
     #[error("is a symlinked folder without `tool.yaml`; tools are not looked for in it")]
     LinkedCategory,
@@ -257,7 +263,10 @@ impl SpaceError {
 impl Explain for SpaceError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoProject { .. } | Self::ProjectIsUser { .. } | Self::NoSpace { .. } | Self::Gone { .. } => ErrorKind::NotFound,
+            Self::NoProject { .. }
+            | Self::ProjectIsUser { .. }
+            | Self::NoSpace { .. }
+            | Self::Gone { .. } => ErrorKind::NotFound,
             Self::Reserved { .. } => ErrorKind::SpaceViolation,
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
             Self::Manifest(_)
@@ -270,9 +279,10 @@ impl Explain for SpaceError {
             | Self::Config { .. }
             | Self::Unhashable { .. }
             | Self::Unreadable { .. } => ErrorKind::InvalidManifest,
-            Self::Changed { .. } | Self::RecordDiffers { .. } | Self::RecordBroken { .. } | Self::NotAsExpected { .. } => {
-                ErrorKind::IntegrityMismatch
-            }
+            Self::Changed { .. }
+            | Self::RecordDiffers { .. }
+            | Self::RecordBroken { .. }
+            | Self::NotAsExpected { .. } => ErrorKind::IntegrityMismatch,
             Self::Unwritable { .. } => ErrorKind::Internal,
         }
     }
@@ -281,14 +291,22 @@ impl Explain for SpaceError {
         let hint = match self {
             Self::Manifest(error) => return error.hint(),
             Self::NoProject { .. } => "run `kiwi init` there, or name a folder that has `.ai`",
-            Self::ProjectIsUser { .. } => "leave `--project` out: tools of the user space are found everywhere",
-            Self::NoSpace { space: Space::Project } => "run `kiwi init` in the folder that should be the project",
+            Self::ProjectIsUser { .. } => {
+                "leave `--project` out: tools of the user space are found everywhere"
+            }
+            Self::NoSpace { space: Space::Project } => {
+                "run `kiwi init` in the folder that should be the project"
+            }
             Self::NoSpace { .. } => "set HOME, or KIWI_USER_SPACE to the folder that should hold `.ai`",
             Self::Reserved { .. } => "give it another name, outside `filesystem`, `shell`, `kiwi` and `mcp`",
-            Self::ForeignPrimitive { .. } => "write a `script` or a `runtime` over `subprocess` or `http_client`",
+            Self::ForeignPrimitive { .. } => {
+                "write a `script` or a `runtime` over `subprocess` or `http_client`"
+            }
             Self::Ambiguous { .. } => "give one of them another version or another id, or remove it",
             Self::BadPath { problem: PathProblem::LeavesSpace, .. } => "copy the file into the space",
-            Self::BadPath { problem: PathProblem::LinkedCategory, .. } => "move the folder there, or add a `tool.yaml` to it",
+            Self::BadPath { problem: PathProblem::LinkedCategory, .. } => {
+                "move the folder there, or add a `tool.yaml` to it"
+            }
             Self::BadPath { problem: PathProblem::NotAnId, .. } => {
                 "use lowercase letters, digits and `_`, starting with a letter; a name that starts with `_` is passed over"
             }
@@ -297,12 +315,17 @@ impl Explain for SpaceError {
             Self::MissingModule { .. } => "put the module there, or take it out of `lib_imports`",
             Self::ModuleCollision { .. } => "rename the tool's own file",
             Self::PackageVersion { .. } | Self::Gone { .. } => "install the package again",
-            Self::Changed { .. } | Self::NotAsExpected { .. } => "if the change is not yours, do not use it; install it again",
+            Self::Changed { .. } | Self::NotAsExpected { .. } => {
+                "if the change is not yours, do not use it; install it again"
+            }
             Self::RecordDiffers { .. } | Self::RecordBroken { .. } => {
                 "if the change is not yours, do not use it; installing the package again writes a new record"
             }
             Self::Config { .. } => "`kiwi schema config` prints what may stand there",
-            Self::BadPath { .. } | Self::Unhashable { .. } | Self::Unreadable { .. } | Self::Unwritable { .. } => return None,
+            Self::BadPath { .. }
+            | Self::Unhashable { .. }
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. } => return None,
         };
         Some(hint.to_owned())
     }
@@ -325,10 +348,17 @@ impl Explain for SpaceError {
             Self::RecordDiffers { tool, record, .. } | Self::RecordBroken { tool, record, .. } => {
                 json!({"tool": tool, "file": show(record)})
             }
-            Self::NotAsExpected { tool, computed, expected } => json!({"tool": tool, "computed": computed, "expected": expected}),
-            Self::Config { file, line, column, .. } => json!({"file": show(file), "line": line, "column": column}),
+            Self::NotAsExpected { tool, computed, expected } => {
+                json!({"tool": tool, "computed": computed, "expected": expected})
+            }
+            Self::Config { file, line, column, .. } => {
+                json!({"file": show(file), "line": line, "column": column})
+            }
             Self::Unreadable { path, .. } | Self::Unwritable { path, .. } => json!({"file": show(path)}),
-            Self::NoProject { .. } | Self::ProjectIsUser { .. } | Self::NoSpace { .. } | Self::Gone { .. } => Value::Null,
+            Self::NoProject { .. }
+            | Self::ProjectIsUser { .. }
+            | Self::NoSpace { .. }
+            | Self::Gone { .. } => Value::Null,
         }
     }
 }
@@ -337,7 +367,9 @@ impl Explain for SpaceError {
 pub(crate) fn show(path: &Path) -> String {
     let text = path.to_string_lossy();
     if text.chars().any(char::is_control) {
-        text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+        text.chars()
+            .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+            .collect()
     } else {
         text.into_owned()
     }

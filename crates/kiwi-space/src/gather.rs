@@ -114,7 +114,8 @@ impl Gatherer<'_> {
                     continue;
                 }
                 let Ok(name) = std::str::from_utf8(name) else {
-                    let path = self.root.absolute(&relative).join(Path::new(std::ffi::OsStr::from_bytes(name)));
+                    let path =
+                        self.root.absolute(&relative).join(Path::new(std::ffi::OsStr::from_bytes(name)));
                     return Err(SpaceError::bad_path(path, PathProblem::NotUtf8));
                 };
                 let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };

@@ -37,7 +37,8 @@ impl Kind {
     pub(crate) fn of_file(name: &str) -> Option<(&str, Self)> {
         let (stem, extension) = name.rsplit_once('.')?;
         let (kind, _) = Self::FILES.iter().find(|(_, known)| *known == extension)?;
-        let is_declaration = *kind == Self::TypeScript && stem.rsplit_once('.').is_some_and(|(_, inner)| inner == "d");
+        let is_declaration =
+            *kind == Self::TypeScript && stem.rsplit_once('.').is_some_and(|(_, inner)| inner == "d");
         (!stem.is_empty() && !is_declaration).then_some((stem, *kind))
     }
 
@@ -144,7 +145,9 @@ impl Item {
             ("folder", Some(("packages", id))) => {
                 Self::Package { id: ToolId::parse(id).ok()?, version: Version::parse(name).ok()? }
             }
-            ("folder", _) => Self::Tool { id: ToolId::parse(name).ok()?, folder: folder.to_owned(), kind: Kind::Folder },
+            ("folder", _) => {
+                Self::Tool { id: ToolId::parse(name).ok()?, folder: folder.to_owned(), kind: Kind::Folder }
+            }
             ("file", _) => {
                 let (stem, kind) = Kind::of_file(name)?;
                 Self::Tool { id: ToolId::parse(stem).ok()?, folder: folder.to_owned(), kind }
@@ -165,10 +168,24 @@ mod tests {
 
     #[test]
     fn handles_round_trip_and_nothing_else_is_one() {
-        for handle in ["folder:tools/a", "file:tools/data/etl/a.b.py", "folder:packages/a/1.0.0-rc.1", "file:scripts/x.yml"] {
+        for handle in [
+            "folder:tools/a",
+            "file:tools/data/etl/a.b.py",
+            "folder:packages/a/1.0.0-rc.1",
+            "file:scripts/x.yml",
+        ] {
             assert_eq!(Item::of_handle(handle).map(|item| item.handle()).as_deref(), Some(handle));
         }
-        for handle in ["", "folder:", "file:tools/../x.py", "file:/etc/x.py", "file:cache/x.py", "folder:packages/a/latest", "file:tools/X.py", "x:tools/a"] {
+        for handle in [
+            "",
+            "folder:",
+            "file:tools/../x.py",
+            "file:/etc/x.py",
+            "file:cache/x.py",
+            "folder:packages/a/latest",
+            "file:tools/X.py",
+            "x:tools/a",
+        ] {
             assert_eq!(Item::of_handle(handle), None, "{handle}");
         }
     }

@@ -44,7 +44,11 @@ impl Spaces {
             Ok(id) => self.system.load(&id, path, self.caches()).map_err(|error| error.fault()),
             Err(error) => Err(Fault::new(kiwi_model::ErrorKind::InvalidManifest, error.to_string())),
         };
-        let listed = |(id, path): (&str, &str)| Listed { id_hint: id.to_owned(), path: format!("system:{path}"), result: load(id, path) };
+        let listed = |(id, path): (&str, &str)| Listed {
+            id_hint: id.to_owned(),
+            path: format!("system:{path}"),
+            result: load(id, path),
+        };
         self.system.tools().map(listed).collect()
     }
 
@@ -69,7 +73,11 @@ impl Spaces {
                     }
                     error => error.fault(),
                 });
-                Listed { id_hint: item.id().to_string(), path: show(&root.absolute(&item.main_file())), result }
+                Listed {
+                    id_hint: item.id().to_string(),
+                    path: show(&root.absolute(&item.main_file())),
+                    result,
+                }
             }))
         })?;
         listed.extend(odd.into_iter().map(|Odd { path, problem }| Listed {
@@ -110,7 +118,10 @@ fn beside_each_other<T: Send>(items: &[Item], work: impl Fn(&Item) -> T + Sync) 
 fn mark_duplicates(listed: &mut [Listed], space: Space) {
     let mut paths: HashMap<(ToolId, Version), Vec<String>> = HashMap::new();
     for tool in listed.iter().filter_map(|listed| listed.result.as_ref().ok()) {
-        paths.entry((tool.manifest.tool_id.clone(), tool.manifest.version.clone())).or_default().push(tool.path.clone());
+        paths
+            .entry((tool.manifest.tool_id.clone(), tool.manifest.version.clone()))
+            .or_default()
+            .push(tool.path.clone());
     }
     for paths in paths.values_mut() {
         paths.sort();

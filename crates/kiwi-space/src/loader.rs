@@ -83,9 +83,13 @@ impl Loader<'_> {
         }
         let evidence = match item {
             Item::Tool { .. } => Evidence::default(),
-            Item::Package { id, version } => {
-                self.caches.records.evidence(self.root, self.user, self.owner, (id, version), &self.caches.counters)?
-            }
+            Item::Package { id, version } => self.caches.records.evidence(
+                self.root,
+                self.user,
+                self.owner,
+                (id, version),
+                &self.caches.counters,
+            )?,
         };
         let files = self.files(item).map_err(|error| refused(item, &evidence, error))?;
         let key = ToolKey {
@@ -112,7 +116,10 @@ impl Loader<'_> {
             Item::Tool { kind: Kind::Folder, .. } => {
                 // Not a tool, perhaps a large folder: found out before everything in it is read.
                 if self.root.stat(&item.main_file()).is_none() && self.root.open_folder(&relative).is_ok() {
-                    return Err(SpaceError::unreadable(self.root.absolute(&item.main_file()), std::io::ErrorKind::NotFound));
+                    return Err(SpaceError::unreadable(
+                        self.root.absolute(&item.main_file()),
+                        std::io::ErrorKind::NotFound,
+                    ));
                 }
                 self.gatherer().folder(&relative)
             }
@@ -122,20 +129,37 @@ impl Loader<'_> {
     }
 
     /// Makes a tool from the files of an item; `relative` is where they lie.
-    pub(crate) fn build(&self, item: &Item, relative: &str, path: String, files: Vec<File>, evidence: &Evidence) -> Result<Tool, SpaceError> {
+    pub(crate) fn build(
+        &self,
+        item: &Item,
+        relative: &str,
+        path: String,
+        files: Vec<File>,
+        evidence: &Evidence,
+    ) -> Result<Tool, SpaceError> {
         let main = if item.kind() == Kind::Folder { MANIFEST } else { file_name(relative) };
-        let raw = Raw { id: item.id(), space: self.space, kind: item.kind(), path, main, category: item.category(), files };
+        let raw = Raw {
+            id: item.id(),
+            space: self.space,
+            kind: item.kind(),
+            path,
+            main,
+            category: item.category(),
+            files,
+        };
         self.build_raw(item, raw, evidence)
     }
 
     fn build_raw(&self, item: &Item, mut raw: Raw<'_>, evidence: &Evidence) -> Result<Tool, SpaceError> {
         let own = raw.entries();
         let understood = raw.understand().and_then(|meaning| match item {
-            Item::Package { version, .. } if meaning.manifest.version != *version => Err(SpaceError::PackageVersion {
-                path: raw.path.clone(),
-                manifest: meaning.manifest.version,
-                folder: version.clone(),
-            }),
+            Item::Package { version, .. } if meaning.manifest.version != *version => {
+                Err(SpaceError::PackageVersion {
+                    path: raw.path.clone(),
+                    manifest: meaning.manifest.version,
+                    folder: version.clone(),
+                })
+            }
             _ => Ok(meaning),
         });
         let mut meaning = match (understood, evidence.files()) {
@@ -151,7 +175,13 @@ impl Loader<'_> {
         raw.finish(meaning, identity)
     }
 
-    fn modules(&self, item: &Item, path: &str, names: &[String], own: &[FileEntry]) -> Result<Vec<File>, SpaceError> {
+    fn modules(
+        &self,
+        item: &Item,
+        path: &str,
+        names: &[String],
+        own: &[FileEntry],
+    ) -> Result<Vec<File>, SpaceError> {
         match item {
             Item::Tool { .. } => modules(&self.gatherer(), path, names, own),
             // A package brings its modules along: what lies in the space it lands in must not change it.
@@ -180,7 +210,9 @@ impl Loader<'_> {
 /// Something that cannot be a file of a package, in a package whose files were recorded, is a change like any other.
 fn refused(item: &Item, evidence: &Evidence, error: SpaceError) -> SpaceError {
     match evidence.files() {
-        Some(_) => SpaceError::Changed { tool: name(item), change: Change::Refused { why: error.to_string() } },
+        Some(_) => {
+            SpaceError::Changed { tool: name(item), change: Change::Refused { why: error.to_string() } }
+        }
         None => error,
     }
 }

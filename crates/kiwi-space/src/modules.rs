@@ -12,11 +12,19 @@ use crate::root::{Entry, is_inside};
 const EXTENSIONS: [&str; 5] = ["py", "sh", "js", "mjs", "ts"];
 
 /// The modules of a tool that are not among its own files already.
-pub(crate) fn modules(gatherer: &Gatherer<'_>, tool: &str, names: &[String], own: &[FileEntry]) -> Result<Vec<File>, SpaceError> {
+pub(crate) fn modules(
+    gatherer: &Gatherer<'_>,
+    tool: &str,
+    names: &[String],
+    own: &[FileEntry],
+) -> Result<Vec<File>, SpaceError> {
     let mut files = BTreeMap::new();
     for name in names {
         if !is_inside(name) {
-            return Err(SpaceError::BadPath { path: format!("{tool}: {}", name.escape_debug()), problem: PathProblem::NotInside });
+            return Err(SpaceError::BadPath {
+                path: format!("{tool}: {}", name.escape_debug()),
+                problem: PathProblem::NotInside,
+            });
         }
         if is_own(name, own) {
             continue;

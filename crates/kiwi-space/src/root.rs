@@ -91,7 +91,8 @@ impl Root {
     pub(crate) fn open_entry(&self, relative: &str) -> Result<Entry, SpaceError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = self.open_beneath(relative, flags)?;
-        let stat = rustix::fs::fstat(&fd).map_err(|error| SpaceError::unreadable(self.absolute(relative), error))?;
+        let stat =
+            rustix::fs::fstat(&fd).map_err(|error| SpaceError::unreadable(self.absolute(relative), error))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(Entry::File(Opened { file: File::from(fd), stat })),
             FileType::Directory => Ok(Entry::Folder),
@@ -116,30 +117,42 @@ impl Root {
     fn open_resolved(&self, relative: &str, flags: OFlags) -> Result<OwnedFd, SpaceError> {
         let path = self.absolute(relative);
         let root = self.path.canonicalize().map_err(|error| SpaceError::unreadable(&self.path, error))?;
-        let target = path.canonicalize().map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(errno) => self.explain(relative, errno),
-            None => SpaceError::unreadable(&path, error),
+        let target = path.canonicalize().map_err(|error| {
+            match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(errno) => self.explain(relative, errno),
+                None => SpaceError::unreadable(&path, error),
+            }
         })?;
         if !target.starts_with(&root) {
             return Err(SpaceError::bad_path(path, PathProblem::LeavesSpace));
         }
-        rustix::fs::open(&target, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| self.explain(relative, error))
+        rustix::fs::open(&target, flags | OFlags::NOFOLLOW, Mode::empty())
+            .map_err(|error| self.explain(relative, error))
     }
 
     fn explain(&self, relative: &str, error: Errno) -> SpaceError {
         let path = self.absolute(relative);
-        let is_link = || self.stat(relative).is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
+        let is_link = || {
+            self.stat(relative).is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+        };
         match error {
             Errno::LOOP => SpaceError::bad_path(path, PathProblem::Loop),
             // Opening a socket, or a device that is not there.
-            Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => SpaceError::bad_path(path, PathProblem::SpecialFile),
+            Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => {
+                SpaceError::bad_path(path, PathProblem::SpecialFile)
+            }
             Errno::NOENT if is_link() => SpaceError::bad_path(path, PathProblem::Dangling),
             error => SpaceError::unreadable(path, error),
         }
     }
 }
 
-fn open_beneath(root: BorrowedFd<'_>, relative: &str, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+fn open_beneath(
+    root: BorrowedFd<'_>,
+    relative: &str,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     rustix::fs::openat2(root, relative, flags, Mode::empty(), resolve | ResolveFlags::BENEATH)
 }
 

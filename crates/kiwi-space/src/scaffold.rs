@@ -72,8 +72,10 @@ fn make_file(path: &Path, text: &str) -> Result<Outcome, SpaceError> {
     let folder = path.parent().unwrap_or(path);
     durable::make_folder(folder)?;
     let unwritable = |error| SpaceError::unwritable(path, error);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(if text.starts_with("#!") { 0o755 } else { 0o644 });
-    let mut file = tempfile::Builder::new().prefix(".new-").permissions(mode).tempfile_in(folder).map_err(unwritable)?;
+    let mode =
+        std::os::unix::fs::PermissionsExt::from_mode(if text.starts_with("#!") { 0o755 } else { 0o644 });
+    let mut file =
+        tempfile::Builder::new().prefix(".new-").permissions(mode).tempfile_in(folder).map_err(unwritable)?;
     file.write_all(text.as_bytes()).map_err(unwritable)?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(Outcome::Made),
@@ -91,7 +93,11 @@ fn ignore(folder: &Path) -> Result<Created, SpaceError> {
         Err(error) => return Err(SpaceError::unreadable(&path, error)),
     };
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
-    let has = |wanted: &str| text.lines().any(|line| line.trim().trim_start_matches('/').trim_end_matches('/') == wanted.trim_end_matches('/'));
+    let has = |wanted: &str| {
+        text.lines().any(|line| {
+            line.trim().trim_start_matches('/').trim_end_matches('/') == wanted.trim_end_matches('/')
+        })
+    };
     let missing: Vec<&str> = IGNORED.into_iter().filter(|wanted| !has(wanted)).collect();
     let outcome = match (&before, missing.is_empty()) {
         (_, true) => Outcome::Kept,

@@ -168,7 +168,10 @@ impl Spaces {
 
 impl std::fmt::Debug for Spaces {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Spaces").field("project", &self.project_root()).field("user", &self.user_root()).finish_non_exhaustive()
+        f.debug_struct("Spaces")
+            .field("project", &self.project_root())
+            .field("user", &self.user_root())
+            .finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,10 @@ pub(crate) struct Stamp {
 }
 
 /// The time, to be taken just before a stamp.
-#[expect(clippy::disallowed_methods, reason = "only the file system's clock and this one together tell what is settled")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only the file system's clock and this one together tell what is settled"
+)]
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
@@ -71,7 +74,13 @@ mod tests {
 
     #[test]
     fn a_stamp_is_trusted_only_when_a_tick_has_passed() {
-        let at = |seconds, nanos| Stamp { device: 1, inode: 1, size: 0, modified: (seconds, nanos), changed: (seconds, nanos) };
+        let at = |seconds, nanos| Stamp {
+            device: 1,
+            inode: 1,
+            size: 0,
+            modified: (seconds, nanos),
+            changed: (seconds, nanos),
+        };
         let now = UNIX_EPOCH + Duration::new(1000, 500_000_000);
         for (stamp, settled) in [
             (at(1000, 499_000_001), false),

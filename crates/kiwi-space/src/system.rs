@@ -48,7 +48,9 @@ impl System {
 
     /// The bytes of an embedded file, if they are those it was built with.
     pub(crate) fn file(&self, path: &str) -> Result<Option<&'static [u8]>, SpaceError> {
-        let Some(file) = self.files.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| self.files.get(at)) else {
+        let Some(file) =
+            self.files.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| self.files.get(at))
+        else {
             return Ok(None);
         };
         let (now, then) = (file.entry_now(path), file.entry_then(path)?);
@@ -70,7 +72,13 @@ impl System {
             .map(|(_, path)| {
                 let tool = self.load(id, path, caches)?;
                 let version = tool.manifest.version.clone();
-                Ok(Candidate { id: id.clone(), version, space: Space::System, handle: (*path).to_owned(), loaded: Some(tool) })
+                Ok(Candidate {
+                    id: id.clone(),
+                    version,
+                    space: Space::System,
+                    handle: (*path).to_owned(),
+                    loaded: Some(tool),
+                })
             })
             .collect()
     }
@@ -84,26 +92,39 @@ impl System {
         let shown = format!("system:{path}");
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (kind, category, below, prefix) = if name == MANIFEST {
-            (Kind::Folder, folder.rsplit_once('/').map_or("", |(outer, _)| outer), format!("{folder}/"), folder.len() + 1)
+            (
+                Kind::Folder,
+                folder.rsplit_once('/').map_or("", |(outer, _)| outer),
+                format!("{folder}/"),
+                folder.len() + 1,
+            )
         } else {
             let kind = Kind::of_file(name).map_or(Kind::Yaml, |(_, kind)| kind);
             (kind, folder, path.to_owned(), folder.len() + 1)
         };
         let category = category.split_once('/').map_or("", |(_, category)| category);
-        let embedded: Vec<&Embedded> = self.below(&below).iter().filter(|file| kind == Kind::Folder || file.path == path).collect();
+        let embedded: Vec<&Embedded> =
+            self.below(&below).iter().filter(|file| kind == Kind::Folder || file.path == path).collect();
         let inside = |file: &Embedded| file.path.get(prefix..).unwrap_or_default().to_owned();
         // The bytes are hashed at every load: they may have been patched since the binary was built.
         let now: Vec<FileEntry> = embedded.iter().map(|file| file.entry_now(&inside(file))).collect();
-        let key = ToolKey { space: Space::System, path: shown.clone(), files: now.clone(), evidence: (None, None) };
+        let key =
+            ToolKey { space: Space::System, path: shown.clone(), files: now.clone(), evidence: (None, None) };
         if let Some(tool) = caches.tools.get(&key) {
             caches.counters.add(Counter::ToolHits);
             return Ok(tool);
         }
         caches.counters.add(Counter::ToolMisses);
-        let then = embedded.iter().map(|file| file.entry_then(&inside(file))).collect::<Result<Vec<_>, _>>()?;
+        let then =
+            embedded.iter().map(|file| file.entry_then(&inside(file))).collect::<Result<Vec<_>, _>>()?;
         let content = |file: &Embedded| Content::Bytes(Arc::from(file.bytes));
-        let files = now.into_iter().zip(embedded).map(|(entry, file)| File { entry, content: content(file) }).collect();
-        let raw = Raw { id, space: Space::System, kind, path: shown, main: name, category: Some(category), files };
+        let files = now
+            .into_iter()
+            .zip(embedded)
+            .map(|(entry, file)| File { entry, content: content(file) })
+            .collect();
+        let raw =
+            Raw { id, space: Space::System, kind, path: shown, main: name, category: Some(category), files };
         let meaning = raw.understand().map_err(|error| raw.judge(&then, id.as_str(), error))?;
         let integrity = raw.integrity(&meaning, &then)?;
         let tool = Arc::new(raw.finish(meaning, Identity::Recorded { integrity, files: then })?);
@@ -147,7 +168,12 @@ mod tests {
         let (manifest_then, runner_then) = (digest(manifest), digest(runner));
         let (mut manifest, mut runner) = (manifest.to_vec(), runner.to_vec());
         patch(&mut manifest, &mut runner);
-        let file = |path, bytes: Vec<u8>, sha256| Embedded { path, bytes: bytes.leak(), sha256, is_executable: false };
+        let file = |path, bytes: Vec<u8>, sha256| Embedded {
+            path,
+            bytes: bytes.leak(),
+            sha256,
+            is_executable: false,
+        };
         let files = vec![
             file("tools/core/probe/run/main.py", runner, runner_then),
             file("tools/core/probe/tool.yaml", manifest, manifest_then),
@@ -157,7 +183,9 @@ mod tests {
 
     fn load(system: &System) -> Result<Arc<Tool>, SpaceError> {
         let id = ToolId::parse("probe").expect("id");
-        system.candidates(&id, &Caches::new()).map(|found| found.into_iter().next().and_then(|found| found.loaded).expect("loaded"))
+        system
+            .candidates(&id, &Caches::new())
+            .map(|found| found.into_iter().next().and_then(|found| found.loaded).expect("loaded"))
     }
 
     #[test]
@@ -165,8 +193,14 @@ mod tests {
         let tool = load(&system(MANIFEST_TEXT, b"print()", |_, _| {})).expect("tool");
         let Identity::Recorded { integrity, files } = &tool.identity else { panic!("{:?}", tool.identity) };
         assert_eq!(*integrity, tool.integrity);
-        assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["run/main.py", "tool.yaml"]);
-        assert_eq!((tool.category.as_str(), tool.path.as_str()), ("core", "system:tools/core/probe/tool.yaml"));
+        assert_eq!(
+            files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+            ["run/main.py", "tool.yaml"]
+        );
+        assert_eq!(
+            (tool.category.as_str(), tool.path.as_str()),
+            ("core", "system:tools/core/probe/tool.yaml")
+        );
     }
 
     #[test]
@@ -177,7 +211,9 @@ mod tests {
                     let Identity::Recorded { integrity, files } = &tool.identity else { panic!() };
                     assert_ne!(*integrity, tool.integrity);
                     let now: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
-                    assert!(matches!(Change::first(&now, files), Some(Change::Bytes { path, .. }) if path == "tool.yaml"));
+                    assert!(
+                        matches!(Change::first(&now, files), Some(Change::Bytes { path, .. }) if path == "tool.yaml")
+                    );
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::IntegrityMismatch, "{error}");
@@ -186,14 +222,19 @@ mod tests {
             }
         }
         let tool = load(&system(MANIFEST_TEXT, b"print()", |_, runner| runner[3] ^= 1)).expect("tool");
-        assert!(matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity != tool.integrity));
+        assert!(
+            matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity != tool.integrity)
+        );
     }
 
     #[test]
     fn a_patched_file_is_not_handed_out() {
         let system = system(MANIFEST_TEXT, b"print()", |_, runner| runner[0] ^= 1);
         assert_eq!(system.file("tools/core/probe/tool.yaml").expect("file"), Some(MANIFEST_TEXT));
-        assert_eq!(system.file("tools/core/probe/run/main.py").map_err(|error| error.kind()), Err(ErrorKind::IntegrityMismatch));
+        assert_eq!(
+            system.file("tools/core/probe/run/main.py").map_err(|error| error.kind()),
+            Err(ErrorKind::IntegrityMismatch)
+        );
         assert_eq!(system.file("nope").expect("none"), None);
     }
 
@@ -206,7 +247,10 @@ mod tests {
             let id = ToolId::parse(id).expect("id");
             assert!(system.has(&id));
             let tool = system.load(&id, path, &caches).unwrap_or_else(|error| panic!("{error}"));
-            assert!(matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity == tool.integrity), "{path}");
+            assert!(
+                matches!(&tool.identity, Identity::Recorded { integrity, .. } if *integrity == tool.integrity),
+                "{path}"
+            );
         }
     }
 }

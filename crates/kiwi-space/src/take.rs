@@ -36,7 +36,13 @@ impl LargeFiles {
 }
 
 /// Reads a file whole. `path` is its path inside the package, `relative` the one inside the space.
-pub(crate) fn take(with: &Gatherer<'_>, relative: &str, path: String, opened: Opened, keep: Keep) -> Result<File, SpaceError> {
+pub(crate) fn take(
+    with: &Gatherer<'_>,
+    relative: &str,
+    path: String,
+    opened: Opened,
+    keep: Keep,
+) -> Result<File, SpaceError> {
     let Gatherer { root, large, counters } = *with;
     let is_executable = is_executable(&opened.stat);
     let unreadable = |error| SpaceError::unreadable(root.absolute(relative), error);

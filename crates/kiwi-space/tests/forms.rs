@@ -1,4 +1,12 @@
 //! Every form a tool can have, and what is refused.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -24,7 +32,8 @@ fn a_folder_with_a_manifest() {
     assert_eq!(tool.identity, Identity::Computed);
     assert!(tool.warnings.is_empty(), "{:?}", tool.warnings);
     let entries: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
-    let expect = integrity_of(&id("cleaner"), &common::version("2.1.0"), &tool.document, &entries).expect("integrity");
+    let expect =
+        integrity_of(&id("cleaner"), &common::version("2.1.0"), &tool.document, &entries).expect("integrity");
     assert_eq!(tool.integrity, expect);
     for file in &tool.files {
         let Content::Bytes(bytes) = &file.content else { panic!("small files are kept") };
@@ -45,7 +54,10 @@ fn one_file_tools_of_every_extension() {
         ground.write(&format!("tools/x/{name}"), text);
         let tool = ground.one(&name[..1]);
         assert_eq!(paths(&tool), [name]);
-        assert_eq!((tool.form, tool.document.clone(), tool.category.as_str()), (Form::OneFile, json!({}), "x"));
+        assert_eq!(
+            (tool.form, tool.document.clone(), tool.category.as_str()),
+            (Form::OneFile, json!({}), "x")
+        );
         assert_eq!(tool.manifest.version.to_string(), "0.0.0");
         assert_eq!(tool.warnings.len(), 1, "the version is assumed: {:?}", tool.warnings);
         assert_eq!(tool.manifest.executor.as_ref().map(|executor| executor.id.as_str()), Some(executor));
@@ -66,7 +78,10 @@ fn metadata_in_comments() {
     let ground = Ground::new();
     ground.write("tools/net/ping.sh", "#!/bin/sh\n# A tool.\n# kiwi: version: \"1.2.3\"\n# kiwi: description: Ping a host\n# kiwi: parameters:\n# kiwi:   type: object\n\n# kiwi: tags: [net]\necho\n# kiwi: version: \"9.9.9\"\n");
     let tool = ground.one("ping");
-    assert_eq!(tool.document, json!({"version": "1.2.3", "description": "Ping a host", "parameters": {"type": "object"}, "tags": ["net"]}));
+    assert_eq!(
+        tool.document,
+        json!({"version": "1.2.3", "description": "Ping a host", "parameters": {"type": "object"}, "tags": ["net"]})
+    );
     ground.write("tools/web.ts", "// kiwi: version: \"2.0.0\"\n//kiwi: tool_type: node\nconsole.log(1)\n");
     assert_eq!(ground.one("web").document, json!({"version": "2.0.0", "tool_type": "node"}));
 
@@ -90,7 +105,16 @@ fn scripts_are_read_like_tools() {
 #[test]
 fn what_is_not_a_tool_is_passed_over() {
     let ground = Ground::new();
-    for path in ["tools/lib/helper.py", "tools/_private.py", "tools/.hidden.py", "tools/x/__init__.py", "tools/README.md", "tools/.git/a.py", "tools/node_modules/b.js", "tools/types.d.ts"] {
+    for path in [
+        "tools/lib/helper.py",
+        "tools/_private.py",
+        "tools/.hidden.py",
+        "tools/x/__init__.py",
+        "tools/README.md",
+        "tools/.git/a.py",
+        "tools/node_modules/b.js",
+        "tools/types.d.ts",
+    ] {
         ground.write(path, "x\n");
     }
     assert!(ground.listed().is_empty(), "{:?}", ground.listed());
@@ -105,7 +129,11 @@ fn a_declared_category_wins_and_a_difference_is_said() {
     ground.write("tools/data/a.yaml", manifest("a", "1.0.0") + "category: reports\n");
     let tool = ground.one("a");
     assert_eq!(tool.category, "reports");
-    assert!(tool.warnings.iter().any(|warning| warning.contains("`reports`") && warning.contains("`data`")), "{:?}", tool.warnings);
+    assert!(
+        tool.warnings.iter().any(|warning| warning.contains("`reports`") && warning.contains("`data`")),
+        "{:?}",
+        tool.warnings
+    );
     ground.write("tools/data/a.yaml", manifest("a", "1.0.0") + "category: data\n");
     assert!(ground.one("a").warnings.is_empty());
 }
@@ -130,7 +158,16 @@ fn shared_modules_are_hashed_into_a_tool() {
     let first = find(&spaces, "uses", Space::Project).expect("found").remove(0);
     assert_eq!(
         paths(&first),
-        ["main.sh", "tool.yaml", "lib/data/list.txt", "lib/helper.py", "lib/pkg/__init__.py", "lib/pkg/inner.py", "lib/shapes/__init__.py", "lib/shapes/round.py"]
+        [
+            "main.sh",
+            "tool.yaml",
+            "lib/data/list.txt",
+            "lib/helper.py",
+            "lib/pkg/__init__.py",
+            "lib/pkg/inner.py",
+            "lib/shapes/__init__.py",
+            "lib/shapes/round.py"
+        ]
     );
     // The same answer from memory, another one as soon as a module changes.
     assert_eq!(find(&spaces, "uses", Space::Project).expect("found")[0].integrity, first.integrity);
@@ -140,13 +177,26 @@ fn shared_modules_are_hashed_into_a_tool() {
     ground.write("tools/lib/helper.py", "a = 1\n");
     assert_eq!(find(&spaces, "uses", Space::Project).expect("found")[0].integrity, first.integrity);
     // A tool that brings the module along has the same files, and so the same integrity.
-    for name in ["data/list.txt", "helper.py", "pkg/__init__.py", "pkg/inner.py", "shapes/__init__.py", "shapes/round.py"] {
-        ground.write(&format!("tools/uses/lib/{name}"), std::fs::read(ground.ai(&format!("tools/lib/{name}"))).expect("module"));
+    for name in [
+        "data/list.txt",
+        "helper.py",
+        "pkg/__init__.py",
+        "pkg/inner.py",
+        "shapes/__init__.py",
+        "shapes/round.py",
+    ] {
+        ground.write(
+            &format!("tools/uses/lib/{name}"),
+            std::fs::read(ground.ai(&format!("tools/lib/{name}"))).expect("module"),
+        );
     }
     assert_eq!(ground.one("uses").integrity, first.integrity);
 
     for name in ["../x", "/etc/passwd", "a\\0b", ""] {
-        ground.write("tools/uses/tool.yaml", manifest("uses", "1.0.0") + &format!("lib_imports: [\"{name}\"]\n"));
+        ground.write(
+            "tools/uses/tool.yaml",
+            manifest("uses", "1.0.0") + &format!("lib_imports: [\"{name}\"]\n"),
+        );
         assert_eq!(ground.fault("uses").kind, ErrorKind::InvalidManifest, "{name}");
     }
     ground.write("tools/py.py", "print()\n");
@@ -165,12 +215,19 @@ fn the_system_keeps_its_names_and_its_primitives() {
     assert_eq!(ground.fault("prim").kind, ErrorKind::InvalidManifest);
     // Both are listed as broken, and break nothing else.
     ground.write("tools/good.sh", "echo\n");
-    let kinds: Vec<_> = ground.listed().into_iter().map(|listed| (listed.id_hint, listed.result.map(|_| ()).map_err(|fault| fault.kind))).collect();
-    assert_eq!(kinds, [
-        ("filesystem.mine".to_owned(), Err(ErrorKind::SpaceViolation)),
-        ("good".to_owned(), Ok(())),
-        ("prim".to_owned(), Err(ErrorKind::InvalidManifest)),
-    ]);
+    let kinds: Vec<_> = ground
+        .listed()
+        .into_iter()
+        .map(|listed| (listed.id_hint, listed.result.map(|_| ()).map_err(|fault| fault.kind)))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("filesystem.mine".to_owned(), Err(ErrorKind::SpaceViolation)),
+            ("good".to_owned(), Ok(())),
+            ("prim".to_owned(), Err(ErrorKind::InvalidManifest)),
+        ]
+    );
 }
 
 #[test]
@@ -185,9 +242,14 @@ fn two_items_with_one_identity_are_ambiguous() {
     }
     let listed = ground.listed();
     assert_eq!(listed.len(), 2);
-    assert!(listed.iter().all(|listed| listed.result.as_ref().is_err_and(|fault| fault.kind == ErrorKind::Ambiguous)));
+    assert!(
+        listed
+            .iter()
+            .all(|listed| listed.result.as_ref().is_err_and(|fault| fault.kind == ErrorKind::Ambiguous))
+    );
     ground.write("tools/a/twin.yaml", manifest("twin", "2.0.0"));
-    let versions: Vec<String> = ground.find("twin").expect("found").iter().map(|tool| tool.manifest.version.to_string()).collect();
+    let versions: Vec<String> =
+        ground.find("twin").expect("found").iter().map(|tool| tool.manifest.version.to_string()).collect();
     assert_eq!(versions, ["1.0.0", "2.0.0"]);
     ground.write("packages/twin/2.0.0/tool.yaml", manifest("twin", "2.0.0"));
     assert_eq!(ground.fault("twin").kind, ErrorKind::Ambiguous);
@@ -200,8 +262,17 @@ fn broken_manifests_break_only_themselves() {
     ground.write("tools/bad.yaml", "tool_id: bad\nversion: 1.0\n");
     ground.write("tools/other.yaml", manifest("another", "1.0.0"));
     ground.write("tools/My-Tool.py", "print()\n");
-    let oks: Vec<_> = ground.listed().into_iter().map(|listed| (listed.id_hint, listed.result.is_ok())).collect();
-    assert_eq!(oks, [("My-Tool.py".to_owned(), false), ("bad".to_owned(), false), ("good".to_owned(), true), ("other".to_owned(), false)]);
+    let oks: Vec<_> =
+        ground.listed().into_iter().map(|listed| (listed.id_hint, listed.result.is_ok())).collect();
+    assert_eq!(
+        oks,
+        [
+            ("My-Tool.py".to_owned(), false),
+            ("bad".to_owned(), false),
+            ("good".to_owned(), true),
+            ("other".to_owned(), false)
+        ]
+    );
     assert!(ground.one("good").warnings.len() == 1);
     let fault = ground.fault("other");
     assert!(fault.message.contains("`tool_id` is `another` but the file says `other`"), "{fault}");
@@ -218,7 +289,10 @@ fn spaces_are_looked_up_one_by_one_and_shadowing_is_told() {
     let tool = find(&spaces, "dup", Space::Project).expect("found").remove(0);
     let shadowed = spaces.shadowed(&tool);
     assert_eq!(shadowed.len(), 1);
-    assert_eq!((shadowed[0].space, shadowed[0].version.to_string(), shadowed[0].path.clone()), (Space::User, "1.0.0".into(), below.display().to_string()));
+    assert_eq!(
+        (shadowed[0].space, shadowed[0].version.to_string(), shadowed[0].path.clone()),
+        (Space::User, "1.0.0".into(), below.display().to_string())
+    );
     assert!(find(&spaces, "mine", Space::Project).expect("lookup").is_empty());
     assert_eq!(find(&spaces, "mine", Space::User).expect("lookup").len(), 1);
     let ids = spaces.ids();
@@ -232,17 +306,27 @@ fn spaces_are_looked_up_one_by_one_and_shadowing_is_told() {
 fn the_project_is_the_nearest_folder_that_is_not_the_users() {
     let ground = Ground::new();
     let open = |project: Option<&str>, cwd: &str, user: &str| {
-        Spaces::open(Locations { project: project.map(Into::into), cwd: ground.path().join(cwd), user: Some(ground.path().join(user)) })
+        Spaces::open(Locations {
+            project: project.map(Into::into),
+            cwd: ground.path().join(cwd),
+            user: Some(ground.path().join(user)),
+        })
     };
     std::fs::create_dir_all(ground.project().join("src/deep")).expect("folder");
     std::fs::create_dir_all(ground.user().join("work")).expect("folder");
-    assert_eq!(open(None, "project/src/deep", "home").expect("spaces").project_root(), Some(ground.project().as_path()));
+    assert_eq!(
+        open(None, "project/src/deep", "home").expect("spaces").project_root(),
+        Some(ground.project().as_path())
+    );
     // The user's own `.ai` is no project, wherever one stands below it.
     let spaces = open(None, "home/work", "home").expect("spaces");
     assert_eq!(spaces.project_root(), None);
     assert_eq!(spaces.state_root().expect("state"), ground.user_ai(""));
     assert!(spaces.list(Space::Project).is_empty());
-    assert_eq!(open(Some("../project"), "home", "home").expect("spaces").project_root(), Some(ground.project().as_path()));
+    assert_eq!(
+        open(Some("../project"), "home", "home").expect("spaces").project_root(),
+        Some(ground.project().as_path())
+    );
     let error = open(Some("src"), "project", "home").expect_err("no .ai");
     assert_eq!(kiwi_model::Explain::kind(&error), ErrorKind::NotFound);
     assert!(kiwi_model::Explain::hint(&error).is_some_and(|hint| hint.contains("kiwi init")));
@@ -274,4 +358,10 @@ fn caches_answer_the_second_time_and_never_a_stale_answer() {
     }
     set_executable(&ground.ai("tools/t.py"), true);
     assert!(find(&spaces, "t", Space::Project).expect("found")[0].files[0].entry.is_executable);
+}
+
+#[test]
+fn spaces_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Spaces>();
 }

@@ -1,4 +1,12 @@
 //! What a stranger could put into a space. Nothing here may block, leave the space, or break another tool.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -32,7 +40,9 @@ fn symlinks_that_leave_the_space() {
     let ground = Ground::new();
     let outside = common::write(&ground.project().join("outside.sh"), "echo\n");
     fs::create_dir_all(ground.ai("tools/pack")).expect("folder");
-    for target in [outside.clone(), "../../outside.sh".into(), "/etc/passwd".into(), "/proc/self/environ".into()] {
+    for target in
+        [outside.clone(), "../../outside.sh".into(), "/etc/passwd".into(), "/proc/self/environ".into()]
+    {
         let _ = fs::remove_file(ground.ai("tools/out.sh"));
         symlink(&target, ground.ai("tools/out.sh")).expect("link");
         refused(&ground, "out", "leaves its space");
@@ -53,7 +63,9 @@ fn symlinks_that_leave_the_space() {
     symlink("../../../elsewhere/tool.yaml", ground.ai("tools/pack/tool.yaml")).expect("link");
     refused(&ground, "pack", "leaves its space");
     symlink(ground.project().join("elsewhere"), ground.ai("scripts")).expect("link");
-    assert!(ground.listed().iter().any(|listed| listed.path.ends_with(".ai/scripts") && listed.result.is_err()));
+    assert!(
+        ground.listed().iter().any(|listed| listed.path.ends_with(".ai/scripts") && listed.result.is_err())
+    );
     ground.one("beside");
 }
 
@@ -212,7 +224,11 @@ fn a_manifest_is_kept_however_much_stands_before_it() {
         ground.write(&format!("tools/pack/a{i}.bin"), vec![0; 3 << 20]);
     }
     let tool = ground.one("pack");
-    let kept: usize = tool.files.iter().map(|file| if let Content::Bytes(bytes) = &file.content { bytes.len() } else { 0 }).sum();
+    let kept: usize = tool
+        .files
+        .iter()
+        .map(|file| if let Content::Bytes(bytes) = &file.content { bytes.len() } else { 0 })
+        .sum();
     assert!(kept <= (32 << 20) + 4096, "{kept}");
 }
 
@@ -227,5 +243,7 @@ fn categories_nested_without_end_are_left_alone() {
     ground.write("tools/near.sh", "echo\n");
     ground.one("near");
     assert!(ground.find("far").expect("lookup").is_empty());
-    assert!(ground.listed().iter().any(|listed| listed.result.as_ref().is_err_and(|fault| fault.message.contains("nested too deeply"))));
+    assert!(ground.listed().iter().any(|listed| {
+        listed.result.as_ref().is_err_and(|fault| fault.message.contains("nested too deeply"))
+    }));
 }

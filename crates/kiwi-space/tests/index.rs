@@ -1,4 +1,12 @@
 //! Lookups must see every change at once, however the index was left behind.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -36,7 +44,8 @@ fn every_change_is_seen_at_once() {
         let category = format!("tools/c{}", round % 3);
         ground.write(&format!("{category}/one.sh"), "echo\n");
         both("one", true, "created");
-        fs::rename(ground.ai(&format!("{category}/one.sh")), ground.ai(&format!("{category}/two.sh"))).expect("rename");
+        fs::rename(ground.ai(&format!("{category}/one.sh")), ground.ai(&format!("{category}/two.sh")))
+            .expect("rename");
         both("one", false, "renamed away");
         both("two", true, "renamed to");
         fs::remove_file(ground.ai(&format!("{category}/two.sh"))).expect("remove");
@@ -86,7 +95,11 @@ fn settled_folders_are_not_read_again() {
         assert!(is_there(&spaces, "x3") && !is_there(&spaces, "nope"));
     }
     let counters = spaces.counters();
-    assert_eq!((counters["index_folders_read"], counters["index_misses"], counters["index_hits"]), (0, 0, 20), "{counters:?}");
+    assert_eq!(
+        (counters["index_folders_read"], counters["index_misses"], counters["index_hits"]),
+        (0, 0, 20),
+        "{counters:?}"
+    );
     // One change, one folder.
     ground.write("tools/a/new.sh", "echo\n");
     settle();
@@ -161,13 +174,40 @@ fn a_space_that_cannot_be_written_is_read_all_the_same() {
     assert!(found);
 }
 
+#[test]
+fn a_folder_that_cannot_be_read_holds_up_nobody_else() {
+    let ground = Ground::new();
+    ground.write("tools/good/x.sh", "echo\n");
+    ground.write("tools/locked/y.sh", "echo\n");
+    let mode = |mode| {
+        let locked = ground.ai("tools/locked");
+        fs::set_permissions(locked, fs::Permissions::from_mode(mode)).expect("mode");
+    };
+    mode(0o000);
+    let spaces = ground.spaces();
+    let found = is_there(&spaces, "x");
+    let listed: Vec<bool> = spaces.list(Space::Project).iter().map(|listed| listed.result.is_ok()).collect();
+    let (asked, hidden) =
+        (candidates(&spaces, "locked", Space::Project), candidates(&spaces, "y", Space::Project));
+    mode(0o755);
+    assert!(found);
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(hidden.expect("root reads everything").len(), 1);
+    } else {
+        assert!(asked.is_err_and(|fault| fault.message.contains("permission denied")));
+        assert_eq!(listed, [false, true]);
+    }
+    assert!(is_there(&spaces, "y"));
+}
+
 /// `count` tools in categories of a thousand.
 fn many(ground: &Ground, count: usize) {
     for i in 0..count {
         if i % 1000 == 0 {
             fs::create_dir_all(ground.ai(&format!("tools/c{}", i / 1000))).expect("folder");
         }
-        fs::write(ground.ai(&format!("tools/c{}/tool_{i}.sh", i / 1000)), "# kiwi: version: \"1.0.0\"\n").expect("file");
+        fs::write(ground.ai(&format!("tools/c{}/tool_{i}.sh", i / 1000)), "# kiwi: version: \"1.0.0\"\n")
+            .expect("file");
     }
     settle();
 }
@@ -211,7 +251,12 @@ fn every_one_of_many_is_found_and_listed() {
 
 /// Adds and removes tools, and looks each up, for a while.
 fn hammer(project: &Path, user: &Path, name: &str, rounds: usize) {
-    let spaces = Spaces::open(Locations { project: Some(project.into()), cwd: project.into(), user: Some(user.into()) }).expect("spaces");
+    let spaces = Spaces::open(Locations {
+        project: Some(project.into()),
+        cwd: project.into(),
+        user: Some(user.into()),
+    })
+    .expect("spaces");
     let path = project.join(format!(".ai/tools/shared/{name}.sh"));
     for round in 0..rounds {
         fs::write(&path, "echo\n").expect("write");
@@ -234,7 +279,8 @@ fn many_threads_use_one_index() {
             scope.spawn(move || (0..200).for_each(|_| assert!(is_there(spaces, "stay"))));
         }
     });
-    let left: Vec<_> = fs::read_dir(ground.ai("cache")).expect("cache").flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(ground.ai("cache")).expect("cache").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left.len(), 2, "nothing temporary is left: {left:?}");
 }
 
@@ -247,7 +293,10 @@ fn several_processes_use_one_index() {
         fs::create_dir(&folder).expect("folder");
         #[expect(clippy::disallowed_methods, reason = "a second process is the point of this test")]
         let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
-        command.current_dir(&folder).args(["--exact", "--ignored", "one_of_several_processes"]).stdout(std::process::Stdio::null());
+        command
+            .current_dir(&folder)
+            .args(["--exact", "--ignored", "one_of_several_processes"])
+            .stdout(std::process::Stdio::null());
         command.spawn().expect("process")
     };
     let children: Vec<_> = (0..3).map(start).collect();

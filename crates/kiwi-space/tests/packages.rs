@@ -1,4 +1,12 @@
 //! Installed packages: written whole, and never quietly something else afterwards.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -14,16 +22,34 @@ const AT: &str = "2026-01-24T12:00:00Z";
 
 fn files(text: &str) -> Vec<NewFile<'_>> {
     let file = |path, bytes, is_executable| NewFile { path, bytes, is_executable };
-    vec![file("tool.yaml", text.as_bytes(), false), file("main.sh", b"echo hello\n", true), file("data/deep/table.csv", b"a,b\n1,2\n", false)]
+    vec![
+        file("tool.yaml", text.as_bytes(), false),
+        file("main.sh", b"echo hello\n", true),
+        file("data/deep/table.csv", b"a,b\n1,2\n", false),
+    ]
 }
 
-fn install_into(spaces: &Spaces, space: Space, name: &str, number: &str, files: &[NewFile<'_>]) -> Result<Installed, SpaceError> {
-    let install = Install { id: &id(name), version: &version(number), files: Staged::Memory(files), source: "registry.example", at: AT, expected: None };
+fn install_into(
+    spaces: &Spaces,
+    space: Space,
+    name: &str,
+    number: &str,
+    files: &[NewFile<'_>],
+) -> Result<Installed, SpaceError> {
+    let install = Install {
+        id: &id(name),
+        version: &version(number),
+        files: Staged::Memory(files),
+        source: "registry.example",
+        at: AT,
+        expected: None,
+    };
     spaces.packages(space)?.install(&install)
 }
 
 fn installed(ground: &Ground) -> Installed {
-    install_into(&ground.spaces(), Space::Project, "pack", "1.0.0", &files(&manifest("pack", "1.0.0"))).unwrap_or_else(|error| panic!("{error}"))
+    install_into(&ground.spaces(), Space::Project, "pack", "1.0.0", &files(&manifest("pack", "1.0.0")))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn record(ground: &Ground) -> PathBuf {
@@ -31,7 +57,12 @@ fn record(ground: &Ground) -> PathBuf {
 }
 
 fn note(ground: &Ground) -> PathBuf {
-    ground.spaces().packages(Space::Project).expect("packages").note_file(&id("pack"), &version("1.0.0")).expect("note")
+    ground
+        .spaces()
+        .packages(Space::Project)
+        .expect("packages")
+        .note_file(&id("pack"), &version("1.0.0"))
+        .expect("note")
 }
 
 fn agrees(tool: &Tool) -> bool {
@@ -49,7 +80,9 @@ fn changed(ground: &Ground, file: &str) {
         }
         Ok(found) => {
             let tool = &found[0];
-            let Identity::Recorded { integrity, files } = &tool.identity else { panic!("{:?}", tool.identity) };
+            let Identity::Recorded { integrity, files } = &tool.identity else {
+                panic!("{:?}", tool.identity)
+            };
             assert_ne!(*integrity, tool.integrity);
             let now: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
             let change = Change::first(&now, files).expect("a change");
@@ -63,20 +96,34 @@ fn an_installed_package_is_what_its_record_says() {
     let ground = Ground::new();
     let Installed { tool, folder, record: written, warnings } = installed(&ground);
     assert_eq!(folder, ground.ai("packages/pack/1.0.0"));
-    assert!(agrees(&tool) && warnings.is_empty() && tool.warnings.is_empty(), "{warnings:?} {:?}", tool.warnings);
+    assert!(
+        agrees(&tool) && warnings.is_empty() && tool.warnings.is_empty(),
+        "{warnings:?} {:?}",
+        tool.warnings
+    );
     assert_eq!((tool.category.as_str(), tool.space), ("", Space::Project));
     let text = fs::read_to_string(record(&ground)).expect("record");
     let json: serde_json::Value = serde_json::from_str(&text).expect("json");
     assert_eq!(json["tool_id"], "pack");
-    assert_eq!((json["version"].as_str(), json["source"].as_str(), json["installed_at"].as_str()), (Some("1.0.0"), Some("registry.example"), Some(AT)));
+    assert_eq!(
+        (json["version"].as_str(), json["source"].as_str(), json["installed_at"].as_str()),
+        (Some("1.0.0"), Some("registry.example"), Some(AT))
+    );
     assert_eq!(json["integrity"], tool.integrity.to_string());
     let csv = &json["files"].as_array().expect("files")[0];
-    assert_eq!((csv["path"].as_str(), csv["size"].as_u64(), csv["is_executable"].as_bool()), (Some("data/deep/table.csv"), Some(8), Some(false)));
+    assert_eq!(
+        (csv["path"].as_str(), csv["size"].as_u64(), csv["is_executable"].as_bool()),
+        (Some("data/deep/table.csv"), Some(8), Some(false))
+    );
     assert_eq!(csv["sha256"], Digest::of(b"a,b\n1,2\n").to_string());
     assert_eq!(fs::read_to_string(note(&ground)).expect("note"), text);
     assert_eq!(written.integrity, tool.integrity);
     assert!(agrees(&ground.one("pack")));
-    let left: Vec<_> = fs::read_dir(ground.ai("packages")).expect("packages").flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> = fs::read_dir(ground.ai("packages"))
+        .expect("packages")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".staging")), "{left:?}");
 }
 
@@ -92,8 +139,19 @@ fn the_same_files_have_the_same_integrity_wherever_they_lie() {
     }
     fs::write(from.join("kiwi.sig"), "signature").expect("signature");
     let spaces = ground.spaces();
-    let install = Install { id: &id("pack"), version: &version("1.0.0"), files: Staged::Folder(&from), source: "x", at: AT, expected: Some(tool.integrity) };
-    let user = spaces.packages(Space::User).expect("packages").install(&install).unwrap_or_else(|error| panic!("{error}"));
+    let install = Install {
+        id: &id("pack"),
+        version: &version("1.0.0"),
+        files: Staged::Folder(&from),
+        source: "x",
+        at: AT,
+        expected: Some(tool.integrity),
+    };
+    let user = spaces
+        .packages(Space::User)
+        .expect("packages")
+        .install(&install)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(user.tool.integrity, tool.integrity);
     assert!(user.folder.join("kiwi.sig").is_file());
     assert!(ground.user_ai("packages/.noted/user/pack@1.0.0.json").is_file());
@@ -200,7 +258,8 @@ fn a_record_that_is_gone_or_edited_is_not_trusted() {
     installed(&ground);
     let path = ground.ai("packages/pack/1.0.0/main.sh");
     fs::write(&path, "rm -rf /\n").expect("write");
-    let forged = good.replace(&Digest::of(b"echo hello\n").to_string(), &Digest::of(b"rm -rf /\n").to_string());
+    let forged =
+        good.replace(&Digest::of(b"echo hello\n").to_string(), &Digest::of(b"rm -rf /\n").to_string());
     fs::write(record(&ground), forged).expect("write");
     mismatch("forged");
 }
@@ -222,7 +281,12 @@ fn a_package_put_there_by_hand_is_said_to_be() {
     ground.write("packages/pack/latest/tool.yaml", manifest("pack", "1.0.0"));
     ground.write("packages/Other/1.0.0/tool.yaml", manifest("other", "1.0.0"));
     ground.one("pack");
-    let broken: Vec<_> = ground.listed().into_iter().filter(|listed| listed.result.is_err()).map(|listed| listed.id_hint).collect();
+    let broken: Vec<_> = ground
+        .listed()
+        .into_iter()
+        .filter(|listed| listed.result.is_err())
+        .map(|listed| listed.id_hint)
+        .collect();
     assert_eq!(broken, ["Other", "latest"]);
     // A package brings its shared modules along.
     ground.write("tools/lib/helper.py", "");
@@ -237,18 +301,31 @@ fn versions_live_side_by_side_and_one_broken_one_hides_no_other() {
     let ground = Ground::new();
     let spaces = ground.spaces();
     for number in ["1.0.0", "1.1.0", "2.0.0-rc.1"] {
-        install_into(&spaces, Space::Project, "pack", number, &files(&manifest("pack", number))).unwrap_or_else(|error| panic!("{error}"));
+        install_into(&spaces, Space::Project, "pack", number, &files(&manifest("pack", number)))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
     fs::write(ground.ai("packages/pack/1.0.0/tool.yaml"), "broken").expect("write");
     let found = common::candidates(&spaces, "pack", Space::Project).expect("candidates");
-    assert_eq!(found.iter().map(|candidate| candidate.version.to_string()).collect::<Vec<_>>(), ["1.0.0", "1.1.0", "2.0.0-rc.1"]);
-    let loaded: Vec<bool> = found.iter().map(|candidate| kiwi_chain::Catalog::load(&spaces, candidate).is_ok()).collect();
+    assert_eq!(
+        found.iter().map(|candidate| candidate.version.to_string()).collect::<Vec<_>>(),
+        ["1.0.0", "1.1.0", "2.0.0-rc.1"]
+    );
+    let loaded: Vec<bool> =
+        found.iter().map(|candidate| kiwi_chain::Catalog::load(&spaces, candidate).is_ok()).collect();
     assert_eq!(loaded, [false, true, true]);
-    spaces.packages(Space::Project).expect("packages").remove(&id("pack"), &version("1.0.0")).unwrap_or_else(|error| panic!("{error}"));
+    spaces
+        .packages(Space::Project)
+        .expect("packages")
+        .remove(&id("pack"), &version("1.0.0"))
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(!record(&ground).exists() && !note(&ground).exists());
     assert_eq!(find(&spaces, "pack", Space::Project).expect("found").len(), 2);
     // Removing twice is removing once.
-    spaces.packages(Space::Project).expect("packages").remove(&id("pack"), &version("1.0.0")).unwrap_or_else(|error| panic!("{error}"));
+    spaces
+        .packages(Space::Project)
+        .expect("packages")
+        .remove(&id("pack"), &version("1.0.0"))
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -263,15 +340,37 @@ fn what_cannot_be_installed_leaves_nothing_behind() {
         let error = install_into(&spaces, Space::Project, "pack", "1.0.0", &files).expect_err(path);
         assert_eq!(error.kind(), ErrorKind::InvalidManifest, "{error}");
     }
-    let error = |name: &str, number: &str, files: &[NewFile<'_>]| install_into(&spaces, Space::Project, name, number, files).expect_err("refused");
+    let error = |name: &str, number: &str, files: &[NewFile<'_>]| {
+        install_into(&spaces, Space::Project, name, number, files).expect_err("refused")
+    };
     assert_eq!(error("pack", "2.0.0", &files(&text)).kind(), ErrorKind::InvalidManifest);
     assert_eq!(error("other", "1.0.0", &files(&text)).kind(), ErrorKind::InvalidManifest);
-    assert_eq!(error("filesystem.x", "1.0.0", &files(&manifest("filesystem.x", "1.0.0"))).kind(), ErrorKind::SpaceViolation);
-    assert_eq!(error("pack", "1.0.0", &files("tool_id: pack\nversion: \"1.0.0\"\ntool_type: primitive\n")).kind(), ErrorKind::InvalidManifest);
+    assert_eq!(
+        error("filesystem.x", "1.0.0", &files(&manifest("filesystem.x", "1.0.0"))).kind(),
+        ErrorKind::SpaceViolation
+    );
+    assert_eq!(
+        error("pack", "1.0.0", &files("tool_id: pack\nversion: \"1.0.0\"\ntool_type: primitive\n")).kind(),
+        ErrorKind::InvalidManifest
+    );
     assert_eq!(error("pack", "1.0.0", &[file("x", false)]).kind(), ErrorKind::InvalidManifest);
-    let wrong = Install { id: &id("pack"), version: &version("1.0.0"), files: Staged::Memory(&files(&text)), source: "x", at: AT, expected: Some(Digest::of(b"")) };
-    assert_eq!(spaces.packages(Space::Project).expect("packages").install(&wrong).expect_err("refused").kind(), ErrorKind::IntegrityMismatch);
-    let left: Vec<_> = fs::read_dir(ground.ai("packages")).expect("packages").flatten().map(|entry| entry.file_name()).collect();
+    let wrong = Install {
+        id: &id("pack"),
+        version: &version("1.0.0"),
+        files: Staged::Memory(&files(&text)),
+        source: "x",
+        at: AT,
+        expected: Some(Digest::of(b"")),
+    };
+    assert_eq!(
+        spaces.packages(Space::Project).expect("packages").install(&wrong).expect_err("refused").kind(),
+        ErrorKind::IntegrityMismatch
+    );
+    let left: Vec<_> = fs::read_dir(ground.ai("packages"))
+        .expect("packages")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(!ground.user_ai("packages").exists());
     assert!(ground.find("pack").expect("lookup").is_empty());
@@ -286,9 +385,17 @@ fn installing_again_replaces() {
     fs::write(ground.ai("packages/pack/1.0.0/extra"), "x").expect("write");
     let again = installed(&ground).tool;
     assert!(agrees(&again) && again.integrity == first.integrity);
-    let other = files(&(manifest("pack", "1.0.0") + "title: other\n")).into_iter().map(|file| (file.path.to_owned(), file.bytes.to_vec(), file.is_executable)).collect::<Vec<_>>();
-    let other: Vec<NewFile<'_>> = other.iter().map(|(path, bytes, is_executable)| NewFile { path, bytes, is_executable: *is_executable }).collect();
-    let third = install_into(&ground.spaces(), Space::Project, "pack", "1.0.0", &other).unwrap_or_else(|error| panic!("{error}")).tool;
+    let other = files(&(manifest("pack", "1.0.0") + "title: other\n"))
+        .into_iter()
+        .map(|file| (file.path.to_owned(), file.bytes.to_vec(), file.is_executable))
+        .collect::<Vec<_>>();
+    let other: Vec<NewFile<'_>> = other
+        .iter()
+        .map(|(path, bytes, is_executable)| NewFile { path, bytes, is_executable: *is_executable })
+        .collect();
+    let third = install_into(&ground.spaces(), Space::Project, "pack", "1.0.0", &other)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .tool;
     assert!(agrees(&third) && third.integrity != first.integrity);
     assert!(agrees(&ground.one("pack")));
 }
@@ -296,24 +403,28 @@ fn installing_again_replaces() {
 #[test]
 fn two_installers_at_once_leave_one_whole_package() {
     let ground = Ground::new();
-    let texts: Vec<String> = (0..8).map(|i| manifest("pack", "1.0.0") + &format!("title: number {i}\n")).collect();
+    let texts: Vec<String> =
+        (0..8).map(|i| manifest("pack", "1.0.0") + &format!("title: number {i}\n")).collect();
     std::thread::scope(|scope| {
         for text in &texts {
             let ground = &ground;
             scope.spawn(move || {
                 let spaces = ground.spaces();
-                // Another one may replace it before it is read back: then that one is there.
                 for _ in 0..5 {
-                    if let Err(error) = install_into(&spaces, Space::Project, "pack", "1.0.0", &files(text)) {
-                        assert_eq!(error.kind(), ErrorKind::IntegrityMismatch, "{error}");
-                    }
+                    let installed = install_into(&spaces, Space::Project, "pack", "1.0.0", &files(text));
+                    let installed = installed.unwrap_or_else(|error| panic!("{error}"));
+                    assert_eq!(installed.tool.integrity, installed.record.integrity);
                 }
             });
         }
     });
     let tool: Arc<Tool> = ground.one("pack");
     assert!(agrees(&tool), "{:?}", tool.identity);
-    let left: Vec<_> = fs::read_dir(ground.ai("packages")).expect("packages").flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> = fs::read_dir(ground.ai("packages"))
+        .expect("packages")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(left.len(), 3, "{left:?}");
 }
 
@@ -324,7 +435,12 @@ fn a_crash_between_the_steps_never_leaves_a_package_that_passes() {
     installed(&ground);
     let (text, noted) = (fs::read(record(&ground)).expect("record"), note(&ground));
     let other = Ground::new();
-    let other_note = other.spaces().packages(Space::Project).expect("packages").note_file(&id("pack"), &version("1.0.0")).expect("note");
+    let other_note = other
+        .spaces()
+        .packages(Space::Project)
+        .expect("packages")
+        .note_file(&id("pack"), &version("1.0.0"))
+        .expect("note");
     common::write(&other_note, &text);
     assert!(other.find("pack").expect("lookup").is_empty(), "only noted: not there");
     common::write(&record(&other), &text);
@@ -335,4 +451,26 @@ fn a_crash_between_the_steps_never_leaves_a_package_that_passes() {
     fs::remove_file(record(&other)).expect("remove");
     assert!(!agrees(&other.one("pack")));
     assert!(noted.is_file());
+}
+
+#[test]
+fn folders_that_lead_out_of_the_space_are_not_written() {
+    let ground = Ground::new();
+    let elsewhere = ground.path().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("folder");
+    let refused = |link: &str| {
+        let text = manifest("pack", "1.0.0");
+        let error = install_into(&ground.spaces(), Space::Project, "pack", "1.0.0", &files(&text));
+        assert_eq!(error.expect_err(link).kind(), ErrorKind::InvalidManifest, "{link}");
+        assert_eq!(fs::read_dir(&elsewhere).expect("folder").count(), 0, "{link}");
+        fs::remove_file(ground.ai(link)).expect("remove");
+    };
+    std::os::unix::fs::symlink(&elsewhere, ground.ai("packages")).expect("link");
+    refused("packages");
+    fs::create_dir(ground.ai("packages")).expect("folder");
+    for link in ["packages/.records", "packages/pack"] {
+        std::os::unix::fs::symlink(&elsewhere, ground.ai(link)).expect("link");
+        refused(link);
+    }
+    installed(&ground);
 }

@@ -1,4 +1,12 @@
 //! Metadata of Python files: literals only, read without Python.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -7,10 +15,10 @@ use kiwi_model::ErrorKind;
 use serde_json::{Value, json};
 
 #[track_caller]
-fn check(source: impl AsRef<[u8]>, expect: Value) {
+fn check(source: impl AsRef<[u8]>, expect: &Value) {
     let ground = Ground::new();
     ground.write("tools/t.py", source);
-    assert_eq!(ground.one("t").document, expect);
+    assert_eq!(ground.one("t").document, *expect);
 }
 
 /// The file is refused at `place` with a message that holds `why`.
@@ -45,24 +53,26 @@ def execute(params):
     CONFIG = compute()
     return params
 "#,
-        json!({
+        &json!({
             "version": "2.1.0", "tool_type": "python", "executor": "python_runtime", "category": "", "description": "Clean a CSV",
             "parameters": {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
             "config": {"timeout": 30, "env": {"A": "b"}},
         }),
     );
-    check("print('nothing')\n", json!({}));
-    check("", json!({}));
-    check("\u{feff}__version__ = '1.0.0'\n", json!({"version": "1.0.0"}));
-    check("__version__: str = '1.0.0'\nCONFIG: dict\n", json!({"version": "1.0.0"}));
-    check("VERSION = __version__ = '1.0.0'\r\n", json!({"version": "1.0.0"}));
-    check("__version__ = '1.0.0'; CONFIG = {}", json!({"version": "1.0.0", "config": {}}));
-    check("if x:\n    __version__ = f()\nclass A:\n    CONFIG = f()\nobj.CONFIG = f()\n", json!({}));
+    check("print('nothing')\n", &json!({}));
+    check("", &json!({}));
+    check("\u{feff}__version__ = '1.0.0'\n", &json!({"version": "1.0.0"}));
+    check("__version__: str = '1.0.0'\nCONFIG: dict\n", &json!({"version": "1.0.0"}));
+    check("VERSION = __version__ = '1.0.0'\r\n", &json!({"version": "1.0.0"}));
+    check("__version__ = '1.0.0'; CONFIG = {}", &json!({"version": "1.0.0", "config": {}}));
+    check("if x:\n    __version__ = f()\nclass A:\n    CONFIG = f()\nobj.CONFIG = f()\n", &json!({}));
 }
 
 #[test]
 fn tricky_literals() {
-    let config = |literal: &str, expect: Value| check(format!("CONFIG = {{'v': {literal}}}\n"), json!({"config": {"v": expect}}));
+    let config = |literal: &str, expect: Value| {
+        check(format!("CONFIG = {{'v': {literal}}}\n"), &json!({"config": {"v": expect}}));
+    };
     config("None", json!(null));
     config("True", json!(true));
     config("-1", json!(-1));
@@ -90,7 +100,10 @@ fn tricky_literals() {
     config("'''two\n  lines'''", json!("two\n  lines"));
     config("'\u{e9}\u{1F600}'", json!("\u{e9}\u{1F600}"));
     config("{\n  # comment\n  'a': 1,\n  **{},\n}".replace("  **{},\n", "").as_str(), json!({"a": 1}));
-    check("CONFIG_SCHEMA = [{'name': 'a', 'type': 'int', 'required': True}]\n", json!({"parameters": [{"name": "a", "type": "int", "required": true}]}));
+    check(
+        "CONFIG_SCHEMA = [{'name': 'a', 'type': 'int', 'required': True}]\n",
+        &json!({"parameters": [{"name": "a", "type": "int", "required": true}]}),
+    );
 }
 
 #[test]
@@ -129,7 +142,7 @@ fn anything_that_would_have_to_be_run_is_refused_where_it_stands() {
     refused("__version__ = '1.0.0'\n__version__ = '2.0.0'\n", "2:1", "assigned twice");
     refused("CONFIG = {}\nCONFIG += {}\n", "2:1", "changed after");
     refused("__version__, x = '1.0.0', 2\n", "1:1", "by itself");
-    refused(format!("CONFIG = {}{}\n", "[".repeat(200), "]".repeat(200)), "1:74", "nested too deeply");
+    refused(format!("CONFIG = {}{}\n", "[".repeat(200), "]".repeat(200)), "1:75", "nested too deeply");
     refused(b"CONFIG = {'a': '\xff'}\n", "1:16", "not UTF-8");
 }
 
@@ -140,12 +153,14 @@ fn wrong_types_are_reported_where_they_stand() {
     refused("x = 1\nCONFIG = [1]\n", "2:1", "config");
     refused("x = 1\n__executor_id__ = 'Not An Id'\n", "2:1", "not a tool id");
     refused("x = 1\nCONFIG = {'timeout': -1}\n", "2:1", "timeout");
-    refused("__tool_type__ = 'primitive'\n", "1:1", "");
+    let ground = Ground::new();
+    ground.write("tools/t.py", "__tool_type__ = 'primitive'\n");
+    assert!(ground.fault("t").message.contains("primitives belong to the system"));
 }
 
 #[test]
 fn broken_python_matters_only_where_metadata_could_hide() {
-    check("__version__ = '1.0.0'\ndef broken(:\n    pass\n", json!({"version": "1.0.0"}));
+    check("__version__ = '1.0.0'\ndef broken(:\n    pass\n", &json!({"version": "1.0.0"}));
     refused("CONFIG = {'a': 1\n", "1:1", "");
     let ground = Ground::new();
     ground.write("tools/t.py", "CONFIG = {'a': }\n");
@@ -155,10 +170,23 @@ fn broken_python_matters_only_where_metadata_could_hide() {
 #[test]
 fn files_built_to_stall_the_parser_do_not() {
     let ground = Ground::new();
-    for text in ["(".repeat(200_000), "[(".repeat(100_000), "f(".repeat(100_000), "a if ".repeat(50_000), "'''".repeat(100_000), "\t ".repeat(200_000), "CONFIG=".repeat(50_000)] {
+    for text in [
+        "(".repeat(200_000),
+        "[(".repeat(100_000),
+        "f(".repeat(100_000),
+        "a if ".repeat(50_000),
+        "'''".repeat(100_000),
+        "\t ".repeat(200_000),
+        "CONFIG=".repeat(50_000),
+    ] {
         ground.write("tools/t.py", format!("__version__ = '1.0.0'\n{text}\nCONFIG"));
         let start = std::time::Instant::now();
         let _ = ground.find("t");
-        assert!(start.elapsed().as_secs() < 20, "{} took {:?}", text.chars().take(8).collect::<String>(), start.elapsed());
+        assert!(
+            start.elapsed().as_secs() < 20,
+            "{} took {:?}",
+            text.chars().take(8).collect::<String>(),
+            start.elapsed()
+        );
     }
 }

@@ -1,4 +1,12 @@
 //! The first files of a project, and the configuration files as they lie there.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -19,7 +27,10 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             if path.is_dir() {
                 pending.push(path);
             } else {
-                found.insert(path.strip_prefix(folder).expect("inside").display().to_string(), fs::read(&path).expect("file"));
+                found.insert(
+                    path.strip_prefix(folder).expect("inside").display().to_string(),
+                    fs::read(&path).expect("file"),
+                );
             }
         }
     }
@@ -33,16 +44,29 @@ fn a_scaffold_works_and_a_second_one_changes_nothing() {
     let first = scaffold(&folder).expect("scaffold");
     assert!(first.iter().all(|created| created.outcome == Outcome::Made), "{first:?}");
     let before = contents(&folder);
-    assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), [".ai/config/kiwi.toml", ".ai/rules/project.kappa", ".ai/tools/examples/greet.sh", ".ai/tools/examples/hello.py", ".gitignore"]);
+    assert_eq!(
+        before.keys().map(String::as_str).collect::<Vec<_>>(),
+        [
+            ".ai/config/kiwi.toml",
+            ".ai/rules/project.kappa",
+            ".ai/tools/examples/greet.sh",
+            ".ai/tools/examples/hello.py",
+            ".gitignore"
+        ]
+    );
     for name in ["tools", "directives", "knowledge", "rules", "lockfiles", "config"] {
         assert!(folder.join(".ai").join(name).is_dir());
     }
-    assert!(fs::metadata(folder.join(".ai/tools/examples/greet.sh")).expect("tool").permissions().mode() & 0o100 != 0);
+    assert!(
+        fs::metadata(folder.join(".ai/tools/examples/greet.sh")).expect("tool").permissions().mode() & 0o100
+            != 0
+    );
     let second = scaffold(&folder).expect("scaffold");
     assert!(second.iter().all(|created| created.outcome == Outcome::Kept), "{second:?}");
     assert_eq!(contents(&folder), before);
 
-    let spaces = Spaces::open(Locations { project: Some(folder.clone()), cwd: folder, user: None }).expect("spaces");
+    let spaces =
+        Spaces::open(Locations { project: Some(folder.clone()), cwd: folder, user: None }).expect("spaces");
     for (name, executor) in [("hello", "python_runtime"), ("greet", "bash_runtime")] {
         let tool = find(&spaces, name, Space::Project).unwrap_or_else(|fault| panic!("{fault}")).remove(0);
         assert!(tool.warnings.is_empty(), "{:?}", tool.warnings);
@@ -62,13 +86,21 @@ fn nothing_that_is_there_is_overwritten() {
     common::write(&folder.join(".gitignore"), "target\n/.ai/cache");
     std::os::unix::fs::symlink("nowhere", folder.join(".ai/config/../link")).expect("link");
     let created = scaffold(folder).expect("scaffold");
-    let outcome = |name: &str| created.iter().find(|created| created.path.ends_with(name)).map(|created| created.outcome);
+    let outcome = |name: &str| {
+        created.iter().find(|created| created.path.ends_with(name)).map(|created| created.outcome)
+    };
     assert_eq!(outcome("kiwi.toml"), Some(Outcome::Kept));
     assert_eq!(outcome("hello.py"), Some(Outcome::Made));
     assert_eq!(outcome(".gitignore"), Some(Outcome::Extended));
-    assert_eq!(fs::read_to_string(folder.join(".ai/config/kiwi.toml")).expect("config"), "[limits]\ntimeout = 5\n");
+    assert_eq!(
+        fs::read_to_string(folder.join(".ai/config/kiwi.toml")).expect("config"),
+        "[limits]\ntimeout = 5\n"
+    );
     let ignored = fs::read_to_string(folder.join(".gitignore")).expect("ignored");
-    assert_eq!(ignored, "target\n/.ai/cache\n# Kiwi: state of this machine\n.ai/logs/\n.ai/sessions/\n.ai/vectors/\n");
+    assert_eq!(
+        ignored,
+        "target\n/.ai/cache\n# Kiwi: state of this machine\n.ai/logs/\n.ai/sessions/\n.ai/vectors/\n"
+    );
 }
 
 #[test]
@@ -78,11 +110,18 @@ fn configuration_is_read_from_both_spaces() {
     ground.write("config/kiwi.toml", "[validation]\nmode = \"lenient\"\n[limits]\ntimeout = 10\n[colours]\n");
     let (config, warnings) = read().expect("config");
     assert_eq!((config.mode, config.limits.timeout.as_secs()), (Mode::Strict, 10));
-    assert!(warnings.iter().any(|warning| warning.contains("user's configuration must allow it")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.contains("user's configuration must allow it")),
+        "{warnings:?}"
+    );
     assert!(warnings.iter().any(|warning| warning.contains("`colours`")), "{warnings:?}");
     ground.write_user("config/kiwi.toml", "[validation]\nmode = \"lenient\"\n[limits]\ntimeout = 5\n");
     let (config, warnings) = read().expect("config");
-    assert_eq!((config.mode, config.limits.timeout.as_secs(), warnings.len()), (Mode::Lenient, 5, 2), "{warnings:?}");
+    assert_eq!(
+        (config.mode, config.limits.timeout.as_secs(), warnings.len()),
+        (Mode::Lenient, 5, 2),
+        "{warnings:?}"
+    );
     for (text, place) in [("[limits]\ntimeout = 0\n", "kiwi.toml:2:11: "), ("[limits\n", "kiwi.toml:1:")] {
         ground.write("config/kiwi.toml", text);
         let error = read().expect_err("broken");

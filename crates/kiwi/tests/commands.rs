@@ -164,7 +164,7 @@ fn lists_schemas_completions_and_the_doctor() {
     ] {
         assert!(ids.contains(&id), "{id} is not in {ids:?}");
     }
-    for what in ["manifest", "config"] {
+    for what in ["manifest", "lockfile", "config"] {
         let schema: serde_json::Value = serde_json::from_str(&env.run(&["schema", what]).stdout).unwrap();
         assert!(schema["properties"].is_object(), "{what}");
     }

@@ -121,10 +121,18 @@ fn chains_that_cannot_be() {
 #[test]
 fn names_that_belong_to_others() {
     let env = TestEnvironment::new();
-    for id in ["subprocess", "filesystem.read", "kiwi.info", "mcp.x", "shell.run"] {
+    for id in ["filesystem.read", "mcp.x", "shell.run", "subprocess", "kiwi.info"] {
         env.write(&format!("tools/{id}.sh"), "touch ran\n");
+    }
+    for id in ["filesystem.read", "mcp.x", "shell.run"] {
         check(&env, &["run", id], "space_violation", 3);
     }
+    // What the system has cannot be shadowed, so nobody can stop all chains by a file called `subprocess.sh`.
+    assert_eq!(env.json(&["run", "kiwi.info"]).1["result"]["name"], "kiwi");
+    assert_eq!(env.json(&["chain", "subprocess"]).1["valid"], true);
+    check(&env, &["run", "subprocess"], "invalid_manifest", 2);
+    check(&env, &["tool", "check"], "space_violation", 3);
+    assert!(!env.project().join("ran").exists());
     env.write("tools/one/same.sh", "echo 1\n");
     env.write("tools/two/same.sh", "echo 2\n");
     let out = check(&env, &["run", "same"], "ambiguous", 2);

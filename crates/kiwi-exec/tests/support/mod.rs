@@ -21,10 +21,8 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let launcher = Launcher {
-            grace: Duration::from_millis(300),
-            ..Launcher::new(example("launcher"), home.path().join("scratch"))
-        };
+        let launcher = Launcher::new(example("launcher"), home.path().join("scratch"));
+        let launcher = launcher.with_grace(Duration::from_millis(300));
         Self { home, launcher }
     }
 

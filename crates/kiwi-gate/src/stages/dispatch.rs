@@ -23,8 +23,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    pub fn new(host: Arc<Host>, spaces: &Spaces, config: Config) -> Self {
-        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
+    pub fn new(host: Arc<Host>, spaces: &Spaces, config: Config, launcher: Launcher) -> Self {
         // Environments are shared by everything the user runs; without a user space they stay with the project.
         let cache = spaces
             .ai(Space::User)

@@ -7,8 +7,8 @@
 //! One change leaves no trace in a category folder: a tool's folder that loses its `tool.yaml`. It is noticed when that
 //! tool is looked up and whenever everything is listed.
 
+mod buckets;
 mod file;
-mod pages;
 mod scan;
 
 pub(crate) use scan::Odd;
@@ -22,7 +22,7 @@ use crate::error::SpaceError;
 use crate::kind::{Item, Kind};
 use crate::root::Root;
 use crate::stamp::Stamp;
-use pages::Pages;
+use buckets::Buckets;
 use scan::scan;
 
 /// Lookups that one snapshot remembers.
@@ -70,8 +70,8 @@ pub(crate) struct Snapshot {
 enum Spots {
     /// Made by this process.
     Memory(Vec<Spot>),
-    /// In the file; only the pages that a search needs are read.
-    File(Pages),
+    /// In the file; only the bucket that a lookup needs is read.
+    File(Buckets),
 }
 
 /// The index file does not hold what it says.
@@ -85,7 +85,12 @@ pub(crate) struct Everything {
 
 impl Index {
     /// The tools called `id`.
-    pub(crate) fn find(&self, root: &Root, id: &ToolId, counters: &Counters) -> Result<Vec<Item>, SpaceError> {
+    pub(crate) fn find(
+        &self,
+        root: &Root,
+        id: &ToolId,
+        counters: &Counters,
+    ) -> Result<Vec<Item>, SpaceError> {
         let snapshot = self.current(root, counters)?;
         if let Ok(spots) = snapshot.find(id) {
             return Ok(snapshot.items(&spots));
@@ -106,11 +111,16 @@ impl Index {
     }
 
     /// Looks at every folder again, whatever the stamps say.
-    pub(crate) fn rebuild(&self, root: &Root, counters: &Counters) -> Result<(Arc<Snapshot>, Vec<Odd>), SpaceError> {
+    pub(crate) fn rebuild(
+        &self,
+        root: &Root,
+        counters: &Counters,
+    ) -> Result<(Arc<Snapshot>, Vec<Odd>), SpaceError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let scanned = scan(root, None, counters)?;
         let same = current.as_ref().is_some_and(|before| {
-            before.rows == scanned.rows && matches!(&before.spots, Spots::Memory(spots) if *spots == scanned.spots)
+            before.rows == scanned.rows
+                && matches!(&before.spots, Spots::Memory(spots) if *spots == scanned.spots)
         });
         let snapshot = Arc::new(Snapshot::new(scanned.rows, Spots::Memory(scanned.spots)));
         if !same {
@@ -152,7 +162,7 @@ impl Index {
 fn refresh(root: &Root, before: Option<&Snapshot>, counters: &Counters) -> Result<Arc<Snapshot>, SpaceError> {
     let known = before.and_then(|before| match &before.spots {
         Spots::Memory(spots) => Some((before, spots.clone())),
-        Spots::File(pages) => pages.all(before.rows.len()).ok().map(|spots| (before, spots)),
+        Spots::File(buckets) => buckets.all(before.rows.len()).ok().map(|spots| (before, spots)),
     });
     if known.is_none() {
         counters.add(Counter::IndexRebuilds);
@@ -181,11 +191,11 @@ impl Snapshot {
                 let start = spots.partition_point(|spot| spot.id < *id);
                 return Ok(spots.iter().skip(start).take_while(|spot| spot.id == *id).cloned().collect());
             }
-            Spots::File(pages) => {
+            Spots::File(buckets) => {
                 if let Some(spots) = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
                     return Ok(Arc::clone(spots));
                 }
-                pages.find(id, self.rows.len())?
+                buckets.find(id, self.rows.len())?
             }
         };
         let spots: Arc<[Spot]> = spots.into();

@@ -52,17 +52,26 @@ struct Pending {
 }
 
 /// Reads every category folder that changed since `before`; all of them without one.
-pub(super) fn scan(root: &Root, before: Option<(&Snapshot, &[Spot])>, counters: &Counters) -> Result<Scanned, SpaceError> {
+pub(super) fn scan(
+    root: &Root,
+    before: Option<(&Snapshot, &[Spot])>,
+    counters: &Counters,
+) -> Result<Scanned, SpaceError> {
     let mut known: HashMap<&str, Known<'_>> = HashMap::new();
     if let Some((snapshot, spots)) = before {
-        known = snapshot.rows.iter().map(|row| (row.path.as_str(), Known { row, spots: Vec::new(), children: Vec::new() })).collect();
+        known = snapshot
+            .rows
+            .iter()
+            .map(|row| (row.path.as_str(), Known { row, spots: Vec::new(), children: Vec::new() }))
+            .collect();
         for row in &snapshot.rows {
             if let Some(parent) = row.path.rsplit_once('/').and_then(|(parent, _)| known.get_mut(parent)) {
                 parent.children.push(&row.path);
             }
         }
         for spot in spots {
-            let folder = snapshot.rows.get(spot.folder as usize).and_then(|row| known.get_mut(row.path.as_str()));
+            let folder =
+                snapshot.rows.get(spot.folder as usize).and_then(|row| known.get_mut(row.path.as_str()));
             if let Some(folder) = folder {
                 folder.spots.push(spot);
             }
@@ -70,7 +79,8 @@ pub(super) fn scan(root: &Root, before: Option<(&Snapshot, &[Spot])>, counters: 
     }
     let found = Scanned { rows: Vec::new(), spots: Vec::new(), odd: Vec::new() };
     let mut scan = Scan { root, counters, known, found };
-    let mut pending: Vec<Pending> = TREES.iter().map(|tree| Pending { path: (*tree).to_owned(), parent: None }).collect();
+    let mut pending: Vec<Pending> =
+        TREES.iter().map(|tree| Pending { path: (*tree).to_owned(), parent: None }).collect();
     while let Some(next) = pending.pop() {
         scan.folder(next, &mut pending)?;
     }
@@ -79,7 +89,11 @@ pub(super) fn scan(root: &Root, before: Option<(&Snapshot, &[Spot])>, counters: 
 }
 
 impl Scan<'_> {
-    fn folder(&mut self, Pending { path, parent }: Pending, pending: &mut Vec<Pending>) -> Result<(), SpaceError> {
+    fn folder(
+        &mut self,
+        Pending { path, parent }: Pending,
+        pending: &mut Vec<Pending>,
+    ) -> Result<(), SpaceError> {
         let now = stamp::now();
         let stat = self.root.stat(&path);
         let kind = stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode));
@@ -97,9 +111,15 @@ impl Scan<'_> {
             self.odd(&path, b"", PathProblem::TooDeep);
             return Ok(());
         }
-        if let Some(known) = self.known.get(path.as_str()).filter(|known| known.row.is_current(Some(&stamp))) {
-            let spots: Vec<Spot> = known.spots.iter().map(|spot| (*spot).clone()).collect();
+        if let Some(known) = self.known.get(path.as_str()).filter(|known| known.row.is_current(Some(&stamp)))
+        {
             let children: Vec<String> = known.children.iter().map(|child| (*child).to_owned()).collect();
+            // A folder with a row of its own could not be read before; whether it is a tool is found out below.
+            let is_open = |spot: &Spot| {
+                spot.kind == Kind::Folder && self.known.contains_key(format!("{path}/{}", spot.id).as_str())
+            };
+            let spots: Vec<Spot> =
+                known.spots.iter().filter(|spot| !is_open(spot)).map(|spot| (*spot).clone()).collect();
             let row = self.row(path, Some(stamp), true)?;
             self.found.spots.extend(spots.into_iter().map(|spot| Spot { folder: row, ..spot }));
             pending.extend(children.into_iter().map(|path| Pending { path, parent: Some(row) }));
@@ -108,7 +128,14 @@ impl Scan<'_> {
         self.read(path, parent, stamp, stamp.is_settled(now), pending)
     }
 
-    fn read(&mut self, path: String, parent: Option<u32>, stamp: Stamp, settled: bool, pending: &mut Vec<Pending>) -> Result<(), SpaceError> {
+    fn read(
+        &mut self,
+        path: String,
+        parent: Option<u32>,
+        stamp: Stamp,
+        settled: bool,
+        pending: &mut Vec<Pending>,
+    ) -> Result<(), SpaceError> {
         self.counters.add(Counter::IndexFolders);
         let unreadable = |error: Errno| SpaceError::unreadable(self.root.absolute(&path), error);
         let fd = match self.root.open_plain_folder(&path) {
@@ -116,6 +143,12 @@ impl Scan<'_> {
             // Gone, or replaced, since it was seen; that shows in the stamp of the folder around it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 return if parent.is_some() { Ok(()) } else { self.row(path, None, false).map(|_| ()) };
+            }
+            // Perhaps a tool: then this says so to whoever asks for it, and to listings. Others are not held up.
+            Err(_) if parent.is_some() => {
+                let row = self.row(path.clone(), Some(stamp), false)?;
+                self.unreadable(&path, parent.unwrap_or(row));
+                return Ok(());
             }
             Err(error) => return Err(unreadable(error)),
         };
@@ -146,19 +179,25 @@ impl Scan<'_> {
                 continue;
             };
             let kind = match kind {
-                FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode)),
+                FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode)),
                 kind => kind,
             };
             match kind {
                 FileType::Directory if name == "node_modules" || (parent.is_none() && name == LIB) => {}
                 FileType::Directory => {
-                    let is_tool = was_tool.contains(name)
-                        || statat(&fd, format!("{name}/{MANIFEST}"), AtFlags::SYMLINK_NOFOLLOW).is_ok();
                     let inner = format!("{path}/{name}");
-                    if is_tool { self.tool_folder(&inner, row) } else { pending.push(Pending { path: inner, parent: Some(row) }) }
+                    let is_tool = (was_tool.contains(name) && !self.known.contains_key(inner.as_str()))
+                        || statat(&fd, format!("{name}/{MANIFEST}"), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+                    if is_tool {
+                        self.tool_folder(&inner, row);
+                    } else {
+                        pending.push(Pending { path: inner, parent: Some(row) });
+                    }
                 }
                 FileType::Symlink if Kind::of_file(name).is_none() => {
-                    let leads_to = statat(&fd, name, AtFlags::empty()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+                    let leads_to =
+                        statat(&fd, name, AtFlags::empty()).map(|stat| FileType::from_raw_mode(stat.st_mode));
                     if leads_to == Ok(FileType::Directory) {
                         self.linked_folder(&path, name, row);
                     }
@@ -184,6 +223,13 @@ impl Scan<'_> {
         }
     }
 
+    fn unreadable(&mut self, path: &str, row: u32) {
+        match ToolId::parse(path.rsplit('/').next().unwrap_or_default()) {
+            Ok(id) => self.found.spots.push(Spot { id, folder: row, kind: Kind::Folder }),
+            Err(_) => self.odd(path, b"", PathProblem::Unreadable),
+        }
+    }
+
     /// A symlinked folder is a tool if it holds a manifest, which is looked at when it is loaded; it is never a category,
     /// so that links cannot make the tree endless.
     fn linked_folder(&mut self, folder: &str, name: &str, row: u32) {
@@ -194,7 +240,8 @@ impl Scan<'_> {
     }
 
     fn row(&mut self, path: String, stamp: Option<Stamp>, settled: bool) -> Result<u32, SpaceError> {
-        let number = u32::try_from(self.found.rows.len()).map_err(|_| SpaceError::bad_path(self.root.absolute(&path), PathProblem::TooDeep))?;
+        let number = u32::try_from(self.found.rows.len())
+            .map_err(|_| SpaceError::bad_path(self.root.absolute(&path), PathProblem::TooDeep))?;
         self.found.rows.push(Row { path, stamp, settled });
         Ok(number)
     }

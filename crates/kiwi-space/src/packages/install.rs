@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::stage::stage;
-use super::{Evidence, FOLDER, Packages, Record, RecordedFile, STAGING, Staged, lock};
+use super::{Evidence, FOLDER, Packages, Record, RecordedFile, STAGING, Staged, lock, stay_inside};
 use crate::durable;
 use crate::error::{SpaceError, show};
 use crate::gather::Gatherer;
@@ -63,8 +63,7 @@ impl Packages<'_> {
         let packages = self.home.ai.join(FOLDER);
         durable::make_folder(&packages)?;
         let root = Root::open(&self.home.ai)?.ok_or(SpaceError::NoSpace { space: self.home.space })?;
-        // Refuses a `packages` that leads out of the space.
-        drop(root.open_folder(FOLDER)?);
+        stay_inside(&root, id)?;
         let staging = tempfile::Builder::new()
             .prefix(STAGING)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -82,6 +81,8 @@ impl Packages<'_> {
         let lock = lock(&packages)?;
         clean(&packages);
         self.commit(&record, staging.path(), &folder)?;
+        let item = Item::Package { id: id.clone(), version: version.clone() };
+        let tool = self.spaces.load_item(self.home, &item)?;
         drop(lock);
         // What was replaced, if anything, now lies in the staging folder.
         let leftovers = staging.close();
@@ -94,8 +95,6 @@ impl Packages<'_> {
         {
             warnings.push(format!("the replaced version could not be removed: {error}"));
         }
-        let item = Item::Package { id: id.clone(), version: version.clone() };
-        let tool = self.spaces.load_item(self.home, &item)?;
         Ok(Installed { tool, folder, record, warnings })
     }
 
@@ -110,7 +109,9 @@ impl Packages<'_> {
         let relative = format!("{FOLDER}/{name}");
         let files = gatherer.folder(&relative)?;
         let shown = show(&self.home.ai.join(item.main_file()));
-        let tool = self.spaces.with_loader(self.home, root, |loader| loader.build(&item, &relative, shown, files, &Evidence::default()))?;
+        let tool = self.spaces.with_loader(self.home, root, |loader| {
+            loader.build(&item, &relative, shown, files, &Evidence::default())
+        })?;
         match expected {
             Some(expected) if expected != tool.integrity => {
                 Err(SpaceError::NotAsExpected { tool: tool.name(), computed: tool.integrity, expected })
@@ -122,7 +123,8 @@ impl Packages<'_> {
     fn commit(&self, record: &Record, staging: &Path, folder: &Path) -> Result<(), SpaceError> {
         let (id, version) = (&record.tool_id, &record.version);
         let record_file = self.record_file(id, version);
-        let mut text = serde_json::to_string_pretty(record).map_err(|error| SpaceError::unwritable(&record_file, error))?;
+        let mut text = serde_json::to_string_pretty(record)
+            .map_err(|error| SpaceError::unwritable(&record_file, error))?;
         text.push('\n');
         let written: Vec<PathBuf> = self.note_file(id, version).into_iter().chain([record_file]).collect();
         let before: Vec<Option<Vec<u8>>> = written.iter().map(|path| std::fs::read(path).ok()).collect();
@@ -171,18 +173,24 @@ fn recorded_files(tool: &Tool, staging: &Path) -> Result<Vec<RecordedFile>, Spac
         let path = staging.join(path);
         std::fs::metadata(&path).map(|found| found.len()).map_err(|error| SpaceError::unreadable(path, error))
     };
-    let files = tool.files.iter().map(|file| Ok(RecordedFile { size: size(&file.entry.path)?, entry: file.entry.clone() }));
+    let files = tool
+        .files
+        .iter()
+        .map(|file| Ok(RecordedFile { size: size(&file.entry.path)?, entry: file.entry.clone() }));
     files.collect()
 }
 
 /// Removes what a crash left behind.
 fn clean(packages: &Path) {
     let is_abandoned = |entry: &std::fs::DirEntry| {
-        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|modified| modified.elapsed().ok());
+        let age = entry
+            .metadata()
+            .and_then(|found| found.modified())
+            .ok()
+            .and_then(|modified| modified.elapsed().ok());
         entry.file_name().to_string_lossy().starts_with(STAGING) && age.is_some_and(|age| age > ABANDONED)
     };
     for entry in std::fs::read_dir(packages).into_iter().flatten().flatten().filter(is_abandoned) {
         let _ = std::fs::remove_dir_all(entry.path());
     }
 }
-

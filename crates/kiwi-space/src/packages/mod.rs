@@ -5,8 +5,8 @@ mod record;
 mod stage;
 
 pub use install::{Install, Installed};
-pub use record::{Record, RecordedFile};
 pub(crate) use record::{Evidence, Records};
+pub use record::{Record, RecordedFile};
 pub use stage::{NewFile, Staged};
 
 use kiwi_model::{ToolId, Version};
@@ -54,6 +54,8 @@ impl Packages<'_> {
     pub fn remove(&self, id: &ToolId, version: &Version) -> Result<(), SpaceError> {
         let packages = self.home.ai.join(FOLDER);
         durable::make_folder(&packages)?;
+        let root = Root::open(&self.home.ai)?.ok_or(SpaceError::NoSpace { space: self.home.space })?;
+        stay_inside(&root, id)?;
         let _lock = lock(&packages)?;
         let folder = self.folder(id, version);
         let unwritable = |error| SpaceError::unwritable(&folder, error);
@@ -73,12 +75,23 @@ impl Packages<'_> {
     }
 }
 
+/// Refuses folders that lead out of the space: a cloned project could point them anywhere.
+fn stay_inside(root: &Root, id: &ToolId) -> Result<(), SpaceError> {
+    for relative in [FOLDER.to_owned(), format!("{FOLDER}/.records"), format!("{FOLDER}/{id}")] {
+        if root.stat(&relative).is_some() {
+            drop(root.open_folder(&relative)?);
+        }
+    }
+    Ok(())
+}
+
 /// One writer at a time; held until the file is closed.
 fn lock(packages: &Path) -> Result<File, SpaceError> {
     let path = packages.join(".lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| SpaceError::unwritable(&path, error))?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive).map_err(|error| SpaceError::unwritable(&path, error))?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .map_err(|error| SpaceError::unwritable(&path, error))?;
     Ok(file)
 }
 
@@ -89,11 +102,22 @@ pub(crate) fn versions(root: &Root, id: &ToolId) -> Result<(Vec<Version>, Vec<Od
     let relative = format!("{FOLDER}/{id}");
     for (name, kind) in names(root, &relative)? {
         let name = OsStr::from_bytes(&name);
-        let version = name.to_str().and_then(|text| Version::parse(text).ok().filter(|version| version.to_string() == text));
+        let version = name
+            .to_str()
+            .and_then(|text| Version::parse(text).ok().filter(|version| version.to_string() == text));
         match version {
-            Some(version) if matches!(kind, FileType::Directory | FileType::Symlink | FileType::Unknown) => versions.push(version),
-            Some(_) => odd.push(Odd { path: root.absolute(&relative).join(name), problem: PathProblem::NotFolder }),
-            None => odd.push(Odd { path: root.absolute(&relative).join(name), problem: PathProblem::NotAVersion }),
+            Some(version) if matches!(kind, FileType::Directory | FileType::Symlink | FileType::Unknown) => {
+                versions.push(version);
+            }
+            Some(_) => {
+                odd.push(Odd { path: root.absolute(&relative).join(name), problem: PathProblem::NotFolder });
+            }
+            None => {
+                odd.push(Odd {
+                    path: root.absolute(&relative).join(name),
+                    problem: PathProblem::NotAVersion,
+                });
+            }
         }
     }
     versions.sort();

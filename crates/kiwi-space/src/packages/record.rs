@@ -117,7 +117,11 @@ impl Records {
         counters: &Counters,
     ) -> Result<Option<(Digest, Arc<Record>)>, SpaceError> {
         // Whatever is wrong with a record, it must not count as absent.
-        let broken = |why: String| SpaceError::RecordBroken { tool: format!("{id}@{version}"), record: root.absolute(relative), why };
+        let broken = |why: String| SpaceError::RecordBroken {
+            tool: format!("{id}@{version}"),
+            record: root.absolute(relative),
+            why,
+        };
         let opened = match root.open_file(relative) {
             Ok(opened) => opened,
             Err(error) if error.is_absent() => return Ok(None),
@@ -133,7 +137,9 @@ impl Records {
         counters.add(if known.is_some() { Counter::RecordHits } else { Counter::RecordMisses });
         let record = match known {
             Some(record) => record,
-            None => serde_json::from_slice(&bytes).map(Arc::<Record>::new).map_err(|error| broken(error.to_string()))?,
+            None => serde_json::from_slice(&bytes)
+                .map(Arc::<Record>::new)
+                .map_err(|error| broken(error.to_string()))?,
         };
         self.known.insert(digest, Arc::clone(&record));
         if record.tool_id != *id || record.version != *version {
@@ -157,7 +163,9 @@ impl Evidence {
     /// What the package must be.
     pub(crate) fn identity(&self) -> Identity {
         match (&self.record, &self.note) {
-            (Some((_, record)), _) => Identity::Recorded { integrity: record.integrity, files: record.entries() },
+            (Some((_, record)), _) => {
+                Identity::Recorded { integrity: record.integrity, files: record.entries() }
+            }
             (None, Some((_, note))) => Identity::RecordMissing { noted: note.integrity },
             (None, None) => Identity::Computed,
         }

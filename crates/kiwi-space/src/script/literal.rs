@@ -47,9 +47,11 @@ impl Literals<'_> {
                 _ => Err(self.not_literal(node)),
             },
             "unary_operator" => self.negative(node),
-            "list" | "tuple" | "expression_list" => {
-                parts(node).into_iter().map(|part| self.at_depth(part, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
-            }
+            "list" | "tuple" | "expression_list" => parts(node)
+                .into_iter()
+                .map(|part| self.at_depth(part, depth + 1))
+                .collect::<Result<_, _>>()
+                .map(Value::Array),
             "dictionary" => self.dictionary(node, depth),
             _ => Err(self.not_literal(node)),
         }
@@ -58,7 +60,9 @@ impl Literals<'_> {
     fn dictionary(&self, node: Node<'_>, depth: usize) -> Result<Value, ManifestError> {
         let mut map = Map::new();
         for pair in parts(node) {
-            let (Some(key), Some(value)) = (pair.child_by_field_name("key"), pair.child_by_field_name("value")) else {
+            let (Some(key), Some(value)) =
+                (pair.child_by_field_name("key"), pair.child_by_field_name("value"))
+            else {
                 return Err(self.not_literal(pair));
             };
             let Value::String(name) = self.at_depth(key, depth + 1)? else {
@@ -148,5 +152,7 @@ impl Literals<'_> {
 
 /// The parts of a literal, without the comments between them.
 fn parts(node: Node<'_>) -> Vec<Node<'_>> {
-    node.named_children(&mut node.walk()).filter(|child| child.kind() != "comment" && child.kind() != "line_continuation").collect()
+    node.named_children(&mut node.walk())
+        .filter(|child| child.kind() != "comment" && child.kind() != "line_continuation")
+        .collect()
 }

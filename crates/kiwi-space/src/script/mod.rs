@@ -30,7 +30,11 @@ enum Places {
 }
 
 /// Reads what a script says about itself.
-pub(crate) fn read(kind: Kind, bytes: &[u8], source: &Source) -> Result<(Value, Manifest, Vec<String>), ManifestError> {
+pub(crate) fn read(
+    kind: Kind,
+    bytes: &[u8],
+    source: &Source,
+) -> Result<(Value, Manifest, Vec<String>), ManifestError> {
     let found = match kind {
         Kind::Python => python::read(bytes, &source.file)?,
         Kind::Shell => header::read(bytes, "#", &source.file)?,
@@ -54,8 +58,11 @@ impl Virtual {
                 .map(|problem| Problem { place: header::original(lines, problem.place), ..problem })
                 .collect(),
             Places::Keys(keys) => {
-                let blamed = keys.iter().flat_map(|(key, place)| self.blame(key, *place, source)).collect::<Vec<_>>();
-                let place_of = |problem: &Problem| blamed.iter().find(|(message, _)| *message == problem.message).map(|(_, place)| *place);
+                let blamed =
+                    keys.iter().flat_map(|(key, place)| self.blame(key, *place, source)).collect::<Vec<_>>();
+                let place_of = |problem: &Problem| {
+                    blamed.iter().find(|(message, _)| *message == problem.message).map(|(_, place)| *place)
+                };
                 error
                     .problems
                     .into_iter()

@@ -23,6 +23,9 @@ const NAMES: [(&str, &str); 7] = [
 /// The parser reports its progress now and then; a file that needs more reports than this is built to stall it.
 const MAX_REPORTS: u32 = 200_000;
 
+/// Names that one statement may assign to.
+const MAX_TARGETS: usize = 32;
+
 /// Reads the module-level assignments of a Python file.
 pub(super) fn read(bytes: &[u8], file: &str) -> Result<Virtual, ManifestError> {
     let fail = |message: &str, place| ManifestError::one(file, message, None, place);
@@ -47,6 +50,9 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<Virtual, ManifestError> {
         .ok_or_else(|| fail("the file is too tangled to read its metadata", top))?;
     let mut reader = Reader { file, literals: Literals { file, bytes }, bytes, found: Vec::new() };
     let root = tree.root_node();
+    if root.is_error() {
+        reader.broken(root)?;
+    }
     for statement in root.children(&mut root.walk()) {
         reader.statement(statement)?;
     }
@@ -72,8 +78,10 @@ impl Reader<'_> {
             match expression.kind() {
                 "assignment" => self.assignment(expression)?,
                 "augmented_assignment" => {
-                    if let Some(key) = expression.child_by_field_name("left").and_then(|left| self.key(left)) {
-                        let message = format!("`{key}` is changed after it was assigned; metadata is read, not run");
+                    if let Some(key) = expression.child_by_field_name("left").and_then(|left| self.key(left))
+                    {
+                        let message =
+                            format!("`{key}` is changed after it was assigned; metadata is read, not run");
                         return Err(self.literals.error(expression, message));
                     }
                 }
@@ -86,11 +94,16 @@ impl Reader<'_> {
     /// `A = B = value` assigns to both.
     fn assignment(&mut self, assignment: Node<'_>) -> Result<(), ManifestError> {
         let mut keys = Vec::new();
+        let mut targets = 0;
         let mut at = assignment;
         let value = loop {
             if let Some(left) = at.child_by_field_name("left") {
                 keys.extend(self.key(left).map(|key| (key, self.literals.place(left))));
                 self.refuse_patterns(left)?;
+            }
+            targets += 1;
+            if targets > MAX_TARGETS {
+                return Err(self.literals.error(assignment, "too many names are assigned at once"));
             }
             match at.child_by_field_name("right") {
                 Some(right) if right.kind() == "assignment" => at = right,
@@ -108,7 +121,12 @@ impl Reader<'_> {
         let value = self.literals.value(value)?;
         for (key, place) in keys {
             if self.found.iter().any(|(other, ..)| other == key) {
-                return Err(ManifestError::one(self.file, format!("`{}` is assigned twice", name_of(key)), Some("keep one of the two".into()), place));
+                return Err(ManifestError::one(
+                    self.file,
+                    format!("`{}` is assigned twice", name_of(key)),
+                    Some("keep one of the two".into()),
+                    place,
+                ));
             }
             self.found.push((key.to_owned(), value.clone(), place));
         }
@@ -122,7 +140,9 @@ impl Reader<'_> {
         }
         let named = left.named_children(&mut left.walk()).find_map(|child| self.key(child));
         match named {
-            Some(key) => Err(self.literals.error(left, format!("`{}` must be assigned by itself", name_of(key)))),
+            Some(key) => {
+                Err(self.literals.error(left, format!("`{}` must be assigned by itself", name_of(key))))
+            }
             None => Ok(()),
         }
     }
@@ -140,7 +160,9 @@ impl Reader<'_> {
     fn broken(&self, node: Node<'_>) -> Result<(), ManifestError> {
         let text = self.bytes.get(node.byte_range()).unwrap_or_default();
         match NAMES.iter().find(|(name, _)| holds(text, name)) {
-            Some((name, _)) => Err(self.literals.error(node, format!("`{name}` stands in a part that cannot be read as Python"))),
+            Some((name, _)) => Err(self
+                .literals
+                .error(node, format!("`{name}` stands in a part that cannot be read as Python"))),
             None => Ok(()),
         }
     }

@@ -92,7 +92,9 @@ mod tests {
         ] {
             assert_eq!(value(literal).as_deref(), Ok(expect), "{literal}");
         }
-        for literal in ["f'x'", "rb'x'", "b'x'", "t'x'", r"'\ud800'", r"'\N{BULLET}'", r"'\x4'", r"'\UFFFFFFFF'", "x"] {
+        for literal in
+            ["f'x'", "rb'x'", "b'x'", "t'x'", r"'\ud800'", r"'\N{BULLET}'", r"'\x4'", r"'\UFFFFFFFF'", "x"]
+        {
             assert!(value(literal).is_err(), "{literal}");
         }
     }

@@ -107,12 +107,15 @@ pub fn write(path: &Path, text: impl AsRef<[u8]>) -> PathBuf {
 }
 
 pub fn set_executable(path: &Path, executable: bool) {
-    fs::set_permissions(path, fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 })).expect("mode");
+    fs::set_permissions(path, fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }))
+        .expect("mode");
 }
 
 /// A manifest with nothing but what it must have.
 pub fn manifest(id: &str, version: &str) -> String {
-    format!("tool_id: {id}\nversion: \"{version}\"\ntool_type: script\nexecutor: bash_runtime\nentrypoint: main.sh\n")
+    format!(
+        "tool_id: {id}\nversion: \"{version}\"\ntool_type: script\nexecutor: bash_runtime\nentrypoint: main.sh\n"
+    )
 }
 
 pub fn paths(tool: &Tool) -> Vec<&str> {

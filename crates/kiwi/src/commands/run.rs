@@ -39,6 +39,9 @@ impl Args {
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let tool = ToolRef::parse(&self.tool)?;
         let arguments = Arguments { object: self.object()?, assignments: self.assignments()? };
+        if !self.dry_run {
+            context.kernel.start_ahead();
+        }
         let mut request = Request::new(tool, arguments, context.caller(), Session::start());
         request.isolation = self.isolation;
         request.dry_run = self.dry_run;

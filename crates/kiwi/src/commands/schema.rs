@@ -13,6 +13,8 @@ pub struct Args {
 enum What {
     /// `tool.yaml`
     Manifest,
+    /// `lockfiles/…/tool@version.lock.json`
+    Lockfile,
     /// `config/kiwi.toml`
     Config,
 }
@@ -22,6 +24,7 @@ impl Args {
     pub fn run(self) -> ExitCode {
         printer::json(&match self.what {
             What::Manifest => kiwi_model::manifest::manifest_schema(),
+            What::Lockfile => kiwi_model::lockfile::lockfile_schema(),
             What::Config => kiwi_space::config_schema(),
         });
         ExitCode::SUCCESS

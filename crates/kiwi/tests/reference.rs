@@ -1,0 +1,60 @@
+//! The command reference is what the program says of itself. `KIWI_UPDATE=1 cargo test` writes it anew.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests drive the real program")]
+
+mod support;
+
+use std::fmt::Write;
+use support::TestEnvironment;
+
+const COMMANDS: [&str; 13] = [
+    "",
+    "init",
+    "run",
+    "chain",
+    "tool",
+    "tool list",
+    "tool show",
+    "tool new",
+    "tool check",
+    "verify",
+    "schema",
+    "doctor",
+    "completions",
+];
+
+#[test]
+fn the_reference_is_what_the_program_says() {
+    let env = TestEnvironment::bare();
+    let mut text = String::from("# Commands\n\nGenerated from the program's own help.\n");
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let ran = env.run(&words);
+        assert_eq!(ran.code, 0, "{command}");
+        write!(
+            text,
+            "\n## `{}`\n\n```text\n{}\n```\n",
+            format!("kiwi {command}").trim(),
+            ran.stdout.trim_end()
+        )
+        .unwrap();
+    }
+    // Every subcommand that the help lists is in the list above, `demo` and the aliases of help aside.
+    let listed = env.run(&["--help"]).stdout;
+    let names = listed
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "demo") {
+        assert!(COMMANDS.contains(&name), "`kiwi {name}` is not in the reference");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference.md");
+    if std::env::var_os("KIWI_UPDATE").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap_or_default(),
+        text,
+        "run `KIWI_UPDATE=1 cargo test -p kiwi --test reference`"
+    );
+}
