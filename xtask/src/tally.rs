@@ -15,10 +15,8 @@ impl Tally {
     /// Adds a closing line of `cargo nextest` or `cargo test`; any other line counts nothing.
     pub fn see(&mut self, line: &str) {
         let line = plain(line);
-        let counts = match (
-            line.trim_start().strip_prefix("Summary ["),
-            line.trim_start().strip_prefix("test result:"),
-        ) {
+        // `cargo nextest` shows the output of a failed test indented, with such a line of its own in it: not counted.
+        let counts = match (line.trim_start().strip_prefix("Summary ["), line.strip_prefix("test result:")) {
             (Some(rest), _) => rest.split_once(':').map(|(_, counts)| counts),
             (_, Some(rest)) => Some(rest),
             _ => None,
@@ -91,6 +89,7 @@ mod tests {
             ],
             "4 passed, 2 failed, 1 skipped",
         );
+        check(&["    test result: FAILED. 0 passed; 1 failed; 0 ignored"], "0 passed, 0 failed, 0 skipped");
         check(&["7 passed, somewhere else"], "0 passed, 0 failed, 0 skipped");
     }
 }

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Cache<K, V> {
     generations: Mutex<Generations<K, V>>,
     capacity: usize,
+    weigh: fn(&K, &V) -> usize,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -22,13 +23,20 @@ pub struct Cache<K, V> {
 struct Generations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
+    young_weight: usize,
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
+impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     /// A cache that keeps at least the last `capacity` entries in use. Costs nothing until it holds something.
     pub fn new(capacity: usize) -> Self {
-        let generations = Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() });
-        Self { generations, capacity, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+        Self::weighted(capacity, |_, _| 1)
+    }
+
+    /// The same, where entries weigh more or less and `capacity` is a weight.
+    pub fn weighted(capacity: usize, weigh: fn(&K, &V) -> usize) -> Self {
+        let generations =
+            Mutex::new(Generations { young: HashMap::new(), old: HashMap::new(), young_weight: 0 });
+        Self { generations, capacity, weigh, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     /// What is kept under a key; counted.
@@ -51,28 +59,28 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
             return Some(value.clone());
         }
         let (key, value) = generations.old.remove_entry(key)?;
-        generations.put(key, value.clone(), self.capacity);
+        self.put(&mut generations, key, value.clone());
         Some(value)
     }
 
     /// Keeps a value.
     pub fn insert(&self, key: K, value: V) {
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        generations.put(key, value, self.capacity);
+        self.put(&mut generations, key, value);
+    }
+
+    fn put(&self, generations: &mut Generations<K, V>, key: K, value: V) {
+        if generations.young_weight >= self.capacity {
+            generations.old = std::mem::take(&mut generations.young);
+            generations.young_weight = 0;
+        }
+        generations.young_weight += (self.weigh)(&key, &value);
+        generations.young.insert(key, value);
     }
 
     /// How often something was found, and how often not.
     pub fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
-    }
-}
-
-impl<K: Hash + Eq, V> Generations<K, V> {
-    fn put(&mut self, key: K, value: V, capacity: usize) {
-        if self.young.len() >= capacity {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(key, value);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Everything that can stop a plan, as facts.
 
-use kiwi_model::{ErrorKind, Explain, Fault, Integrity, ManifestError, Space, ToolId, Version};
+use kiwi_model::{Digest, ErrorKind, Explain, Fault, Integrity, ManifestError, Space, ToolId, Version};
 use serde_json::{Value, json};
 
 use crate::validate::Report;
@@ -61,7 +61,14 @@ pub struct Mismatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChange {
     /// Other bytes.
-    Content(String),
+    Content {
+        /// Which file.
+        path: String,
+        /// The digest of what is there.
+        computed: Digest,
+        /// The digest that was recorded.
+        expected: Digest,
+    },
     /// Other executable bit.
     Mode(String),
     /// Not recorded.
@@ -70,10 +77,19 @@ pub enum FileChange {
     Removed(String),
 }
 
+impl FileChange {
+    /// Which file.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Content { path, .. } | Self::Mode(path) | Self::Added(path) | Self::Removed(path) => path,
+        }
+    }
+}
+
 impl std::fmt::Display for FileChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Content(path) => write!(f, "`{path}` changed"),
+            Self::Content { path, .. } => write!(f, "`{path}` changed"),
             Self::Mode(path) => write!(f, "`{path}` has another executable bit"),
             Self::Added(path) => write!(f, "`{path}` was added"),
             Self::Removed(path) => write!(f, "`{path}` is missing"),

@@ -1,7 +1,7 @@
 //! The configuration of a whole chain: merged from the primitive up to the leaf, child over parent.
 
-use kiwi_model::ManifestError;
 use kiwi_model::yaml::Place;
+use kiwi_model::{ManifestError, Space};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -97,8 +97,9 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
         return Err(problem(&tool.path, format!("the runner `{path}` is not a file of the package")));
     }
     let merged = Merged { template: config, entrypoint, runner, primitive };
-    // A primitive by itself is a sound chain that does nothing yet: running it says so.
-    if let Some(schema) = root.manifest.config_schema.as_ref().filter(|_| chain.len() > 1) {
+    // What only the binary's own links say is judged by a test; a primitive by itself does nothing yet.
+    let is_new = chain.iter().any(|tool| tool.space != Space::System && !tool.manifest.config.is_empty());
+    if let Some(schema) = root.manifest.config_schema.as_ref().filter(|_| is_new) {
         let validator =
             caches.compile(schema).map_err(|why| problem(&root.path, format!("`config_schema` is {why}")))?;
         if let Some(complaint) = complaints(&validator, &merged.config()).into_iter().next() {

@@ -184,40 +184,43 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Candidates from the child's space downward, nearest space first, best version first.
+    /// Candidates from the nearest space, from the child's own downward, that has one; best version first.
     fn candidates(&self, want: &Want<'_>) -> Result<Vec<Candidate>, ChainError> {
         let child_space = want.from.as_ref().map_or(Space::Project, |tool| tool.space);
-        let requirement = combine(&want.requirements);
-        let mut found_any = false;
-        let mut chosen = Vec::new();
-        for space in child_space.downward() {
-            let here = self.catalog.candidates(want.id, space)?;
-            found_any |= !here.is_empty();
-            chosen.extend(satisfying(here, requirement.as_ref()));
-        }
-        if !chosen.is_empty() {
+        if let Some(chosen) = self.choose(want, child_space)? {
             return Ok(chosen);
-        }
-        if found_any {
-            return Err(self.conflict(want));
         }
         for found_in in child_space.upward() {
             if let (Some(child), false) = (&want.from, self.catalog.candidates(want.id, found_in)?.is_empty())
             {
-                return Err(ChainError::SpaceViolation {
-                    child: child.name(),
-                    child_space,
-                    executor: want.id.clone(),
-                    found_in,
-                });
+                let (child, executor) = (child.name(), want.id.clone());
+                return Err(ChainError::SpaceViolation { child, child_space, executor, found_in });
             }
         }
-        let nearest = nearest(want.id, self.catalog.ids());
-        Err(ChainError::NotFound {
-            id: want.id.clone(),
-            wanted_by: want.from.as_ref().map(|tool| tool.name()),
-            nearest,
-        })
+        // Asking for all ids looks everywhere, so it may have found what an index had missed.
+        let ids = self.catalog.ids();
+        if ids.contains(want.id)
+            && let Some(chosen) = self.choose(want, child_space)?
+        {
+            return Ok(chosen);
+        }
+        let wanted_by = want.from.as_ref().map(|tool| tool.name());
+        Err(ChainError::NotFound { id: want.id.clone(), wanted_by, nearest: nearest(want.id, ids) })
+    }
+
+    /// `None` where there is no version at all; an error where there is none that fits.
+    fn choose(&self, want: &Want<'_>, from: Space) -> Result<Option<Vec<Candidate>>, ChainError> {
+        let requirement = combine(&want.requirements);
+        let mut found_any = false;
+        for space in from.downward() {
+            let here = self.catalog.candidates(want.id, space)?;
+            found_any |= !here.is_empty();
+            let chosen = satisfying(here, requirement.as_ref());
+            if !chosen.is_empty() {
+                return Ok(Some(chosen));
+            }
+        }
+        if found_any { Err(self.conflict(want)) } else { Ok(None) }
     }
 
     /// Whether `parent` accepts the version of the link it is about to run.

@@ -1,6 +1,6 @@
 //! Compiled JSON Schemas and judged pairs, kept by content.
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{PatternOptions, Validator};
 use kiwi_model::{Digest, Space, canonical};
 use serde_json::Value;
 use std::sync::Arc;
@@ -49,16 +49,8 @@ impl Caches {
         if let Some(compiled) = self.schemas.get(&key) {
             return compiled;
         }
-        // What both drafts read alike is read as the older one: its meta-schema is a tenth of the work to load, and
-        // that is most of what a single command spends on validation.
-        let options = if is_plain(schema) {
-            jsonschema::options().with_draft(Draft::Draft7)
-        } else {
-            jsonschema::options()
-        };
-        let compiled = options
+        let compiled = jsonschema::options()
             .offline()
-            .should_validate_formats(false)
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20))
             .build(schema)
             .map(Arc::new)
@@ -78,108 +70,4 @@ pub(crate) fn complaints(validator: &Validator, instance: &Value) -> Vec<String>
             if place.is_empty() { error.to_string() } else { format!("`{place}`: {error}") }
         })
         .collect()
-}
-
-/// Keywords whose meaning has not changed since draft 7, by what their value is.
-const SCHEMAS: [&str; 7] = ["additionalProperties", "propertyNames", "not", "if", "then", "else", "items"];
-const MAPS_OF_SCHEMAS: [&str; 2] = ["properties", "patternProperties"];
-const LISTS_OF_SCHEMAS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-const VALUES: [&str; 22] = [
-    "type",
-    "required",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "minProperties",
-    "maxProperties",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "format",
-];
-
-/// Whether a schema holds only keywords that every draft since 7 reads alike.
-fn is_plain(schema: &Value) -> bool {
-    let map = match schema {
-        Value::Bool(_) => return true,
-        Value::Object(map) => map,
-        _ => return false,
-    };
-    map.iter().all(|(key, value)| match key.as_str() {
-        key if VALUES.contains(&key) => true,
-        key if SCHEMAS.contains(&key) => is_plain(value),
-        key if MAPS_OF_SCHEMAS.contains(&key) => {
-            value.as_object().is_some_and(|map| map.values().all(is_plain))
-        }
-        key if LISTS_OF_SCHEMAS.contains(&key) => {
-            value.as_array().is_some_and(|list| list.iter().all(is_plain))
-        }
-        _ => false,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_what_every_draft_reads_alike_is_plain() {
-        for plain in [
-            json!(true),
-            json!({"type": "object", "properties": {"a": {"items": {"enum": [1]}}}, "required": ["a"], "additionalProperties": false}),
-            json!({"anyOf": [{"const": 1}, {"not": {}}]}),
-        ] {
-            assert!(is_plain(&plain), "{plain}");
-        }
-        for other in [
-            json!({"$ref": "#/$defs/a"}),
-            json!({"items": [{}]}),
-            json!({"prefixItems": []}),
-            json!({"properties": {"a": {"$dynamicRef": "x"}}}),
-            json!({"dependentRequired": {}}),
-            json!({"contains": {}, "minContains": 2}),
-        ] {
-            assert!(!is_plain(&other), "{other}");
-        }
-    }
-
-    #[test]
-    fn both_ways_of_reading_a_plain_schema_agree() {
-        let caches = Caches::default();
-        let schemas = [
-            json!({"type": "object", "properties": {"n": {"type": "integer", "exclusiveMinimum": 0}, "s": {"type": ["string", "null"], "pattern": "^a", "format": "email"}, "l": {"items": {"multipleOf": 2}, "uniqueItems": true}}, "required": ["n"], "additionalProperties": false}),
-        ];
-        let instances = [
-            json!({"n": 1}),
-            json!({"n": 0}),
-            json!({"n": 1.0}),
-            json!({"n": 1, "s": "abc"}),
-            json!({"n": 1, "s": null}),
-            json!({"n": 1, "s": "b"}),
-            json!({"n": 1, "l": [2, 4]}),
-            json!({"n": 1, "l": [2, 2]}),
-            json!({"n": 1, "l": [3]}),
-            json!({"x": 1}),
-            json!([]),
-        ];
-        for schema in &schemas {
-            let newest = jsonschema::options().should_validate_formats(false).build(schema).expect("schema");
-            let ours = caches.compile(schema).expect("schema");
-            for instance in &instances {
-                assert_eq!(ours.is_valid(instance), newest.is_valid(instance), "{schema} on {instance}");
-            }
-        }
-    }
 }

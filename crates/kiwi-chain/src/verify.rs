@@ -28,7 +28,11 @@ pub fn changes(before: &[FileEntry], after: &[FileEntry]) -> Vec<FileChange> {
         .iter()
         .filter_map(|(path, was)| match after.get(path) {
             None => Some(FileChange::Removed((*path).to_owned())),
-            Some(is) if is.sha256 != was.sha256 => Some(FileChange::Content((*path).to_owned())),
+            Some(is) if is.sha256 != was.sha256 => Some(FileChange::Content {
+                path: (*path).to_owned(),
+                computed: is.sha256,
+                expected: was.sha256,
+            }),
             Some(is) if is.is_executable != was.is_executable => Some(FileChange::Mode((*path).to_owned())),
             Some(_) => None,
         })

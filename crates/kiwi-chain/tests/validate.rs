@@ -3,7 +3,7 @@
 
 mod support;
 
-use kiwi_chain::{Identity, Mode, Report};
+use kiwi_chain::{Catalog, Identity, Mode, Report};
 use kiwi_model::{Digest, ErrorKind, Explain, Space};
 use support::{Memory, runtime, script};
 
@@ -148,4 +148,18 @@ fn a_recorded_identity_that_differs_names_the_file() {
             && !message.contains("tool.yaml"),
         "{message}"
     );
+}
+
+/// Planning leaves out the pairs inside the binary; this is where they are judged.
+#[test]
+fn every_pair_inside_the_binary_is_accepted() {
+    let catalog = Memory::system();
+    let mut judged = 0;
+    for id in catalog.ids() {
+        let chain = kiwi_chain::resolve(&catalog, &id.into()).unwrap();
+        let report = kiwi_chain::validate(&chain, Mode::Strict, &kiwi_chain::Caches::default());
+        assert_eq!(report.issues, Vec::<String>::new());
+        judged += report.validated_pairs;
+    }
+    assert!(judged >= 6, "{judged}");
 }

@@ -31,6 +31,8 @@ pub struct Running {
     received: Vec<u8>,
     /// Removed by the launcher; kept here for the case that it cannot.
     pub snapshot: Option<Snapshot>,
+    /// Kiwi itself ends after this call: the last thing the launcher says is enough, its own end need not be awaited.
+    is_last: bool,
 }
 
 /// The reading ends of the pipes the tool writes into.
@@ -47,6 +49,7 @@ pub struct Started {
     child: Child,
     control: std::os::unix::net::UnixStream,
     pipes: Pipes,
+    is_ahead: bool,
 }
 
 /// At most one launcher that was started before it was known what for.
@@ -66,11 +69,12 @@ impl Ahead {
 
 impl Launcher {
     /// Starts the launcher of the next process now. Loading it takes about as long as planning a call, and the two can
-    /// go on beside each other. It has no effect: a launcher without orders leaves when Kiwi does.
+    /// go on beside each other. It has no effect: a launcher without orders leaves when Kiwi does. For a Kiwi that runs
+    /// one process and then ends itself.
     pub fn start_ahead(&self) {
         // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
         if let Ok(started) = random_name().and_then(|call| Started::start(self, call)) {
-            self.ahead.put(started);
+            self.ahead.put(Started { is_ahead: true, ..started });
         }
     }
 }
@@ -91,7 +95,8 @@ impl Started {
             .stdout(stdout_writer)
             .stderr(stderr_writer);
         let child = orphans::start_launcher(&mut command).map_err(refused())?;
-        Ok(Self { call, child, control, pipes: Pipes { stdout: stdout.into(), stderr: stderr.into() } })
+        let pipes = Pipes { stdout: stdout.into(), stderr: stderr.into() };
+        Ok(Self { call, child, control, pipes, is_ahead: false })
     }
 
     /// The mark of the call it will serve.
@@ -103,11 +108,18 @@ impl Started {
 impl Running {
     /// Takes over a launcher that was started.
     pub fn adopt(launcher: &Launcher, started: Started) -> Result<(Self, Pipes), ExecError> {
-        let Started { call, child, control, pipes } = started;
+        let Started { call, child, control, pipes, is_ahead } = started;
         let control = UnixStream::from_std(control).map_err(ExecError::io("start the launcher"))?;
         let patience = launcher.grace.saturating_add(MARGIN);
-        let running =
-            Self { call, patience, child: Some(child), control, received: Vec::new(), snapshot: None };
+        let running = Self {
+            call,
+            patience,
+            child: Some(child),
+            control,
+            received: Vec::new(),
+            snapshot: None,
+            is_last: is_ahead,
+        };
         Ok((running, pipes))
     }
 
@@ -135,14 +147,15 @@ impl Running {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
     }
 
-    /// Waits for the launcher to say something or to leave; whether it has left. Can be dropped at any time.
+    /// Waits for the launcher to say something or to leave; whether it has left, or has said its last and nobody waits
+    /// for more. Can be dropped at any time.
     pub async fn listen(&mut self) -> bool {
         if self.control.readable().await.is_err() {
             return true;
         }
         match self.control.try_read_buf(&mut self.received) {
             Ok(0) => true,
-            Ok(_) => false,
+            Ok(_) => self.is_last && matches!(wire::unframe::<Report>(&self.received), Ok(Some(_))),
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
         }
     }
@@ -151,6 +164,9 @@ impl Running {
     pub async fn finish(mut self) -> Option<Report> {
         let report = wire::unframe(&self.received).ok().flatten();
         let mut child = self.child.take()?;
+        if report.is_some() && self.is_last {
+            return report;
+        }
         if report.is_some() {
             // Its socket is closed, so it is past its last instruction: this does not wait.
             orphans::reap_launcher(&mut child);

@@ -24,7 +24,7 @@ pub fn canonical(value: &Value) -> Result<String, CanonicalError> {
     Ok(out)
 }
 
-fn write_value(out: &mut String, value: &Value) -> Result<(), CanonicalError> {
+pub(crate) fn write_value(out: &mut String, value: &Value) -> Result<(), CanonicalError> {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
@@ -60,27 +60,41 @@ fn write_value(out: &mut String, value: &Value) -> Result<(), CanonicalError> {
     Ok(())
 }
 
-fn write_string(out: &mut String, text: &str) {
+pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(c),
-            _ => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    // Writing to a String cannot fail.
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
+    let mut rest = text;
+    // Most of most texts needs no escape: it is copied in runs.
+    while let Some(at) =
+        rest.bytes().position(|byte| !matches!(byte, b' '..=b'~') || byte == b'"' || byte == b'\\')
+    {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        let mut characters = special.chars();
+        if let Some(character) = characters.next() {
+            write_escape(out, character);
+        }
+        rest = characters.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+fn write_escape(out: &mut String, character: char) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        _ => {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
             }
         }
     }
-    out.push('"');
 }
 
 fn write_number(out: &mut String, number: &Number) -> Result<(), CanonicalError> {
@@ -102,7 +116,12 @@ fn write_number(out: &mut String, number: &Number) -> Result<(), CanonicalError>
 
 /// `repr(float)`: the shortest digits that round-trip, in positional form for exponents −4 … 15.
 fn write_float(out: &mut String, float: f64) {
-    let scientific = format!("{float:e}");
+    // Where two shortest forms are equally near, CPython takes the even digit. Rust's shortest form does not; its
+    // rounded form does.
+    let shortest = format!("{float:e}");
+    let digits = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let even = format!("{float:.0$e}", digits.saturating_sub(1));
+    let scientific = if even.parse() == Ok(float) { even } else { shortest };
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));

@@ -1,11 +1,12 @@
 //! The identity of one tool version: a hash over its manifest and its files.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::Digest as _;
 use subtle::ConstantTimeEq;
 
-use crate::{CanonicalError, FileEntry, ToolId, Version, canonical};
+use crate::canonical::{write_string, write_value};
+use crate::{CanonicalError, FileEntry, ToolId, Version};
 
 /// A SHA-256 digest, written `sha256:` and 64 hex digits everywhere.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -124,17 +125,31 @@ pub fn integrity_of(
 ) -> Result<Integrity, CanonicalError> {
     let mut files: Vec<&FileEntry> = files.iter().collect();
     files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let files: Vec<Value> = files
-        .into_iter()
-        .map(|file| json!({"path": file.path, "sha256": file.sha256, "is_executable": file.is_executable}))
-        .collect();
-    let payload = json!({"tool_id": tool_id, "version": version, "manifest": manifest, "files": files});
-    Ok(Digest::of(canonical(&payload)?.as_bytes()))
+    // Written out in the order of the keys, so that the manifest need not be copied into a larger value first.
+    let mut text = String::from("{\"files\":[");
+    for (i, file) in files.into_iter().enumerate() {
+        text.push_str(if i > 0 { ",{" } else { "{" });
+        text.push_str(if file.is_executable { "\"is_executable\":true" } else { "\"is_executable\":false" });
+        text.push_str(",\"path\":");
+        write_string(&mut text, &file.path);
+        text.push_str(",\"sha256\":");
+        write_string(&mut text, &file.sha256.to_string());
+        text.push('}');
+    }
+    text.push_str("],\"manifest\":");
+    write_value(&mut text, manifest)?;
+    text.push_str(",\"tool_id\":");
+    write_string(&mut text, tool_id.as_str());
+    text.push_str(",\"version\":");
+    write_string(&mut text, &version.to_string());
+    text.push('}');
+    Ok(Digest::of(text.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_digest_round_trips_and_refuses_the_rest() {
@@ -153,6 +168,20 @@ mod tests {
         ] {
             assert!(Digest::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn it_is_the_hash_of_the_canonical_payload() {
+        let id = ToolId::parse("a.b").expect("id");
+        let version = Version::parse("1.0.0-beta.1+5").expect("version");
+        let manifest = json!({"z": [1, 2.5, "é\n"], "a": {"k": null}});
+        let file = FileEntry { path: "d/\u{1F600}.py".into(), sha256: Digest::of(b"x"), is_executable: true };
+        let payload = json!({
+            "tool_id": id, "version": version, "manifest": manifest,
+            "files": [{"path": file.path, "sha256": file.sha256, "is_executable": file.is_executable}],
+        });
+        let expected = Digest::of(crate::canonical(&payload).expect("canonical").as_bytes());
+        assert_eq!(integrity_of(&id, &version, &manifest, &[file]), Ok(expected));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! From files to a tool: what it says, who it is. The same for every space and form.
 
-use kiwi_chain::{Form, Identity, Tool};
+use kiwi_chain::{Form, Identity, Tool, changes};
 use kiwi_model::manifest::Source;
 use kiwi_model::{
     Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of, yaml,
 };
 use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::SpaceError;
 use crate::kind::Kind;
 use crate::script;
@@ -102,9 +101,7 @@ impl Raw<'_> {
 
     /// The error of a tool whose files were recorded: a changed file explains it better than what the change broke.
     pub(crate) fn judge(&self, recorded: &[FileEntry], name: &str, error: SpaceError) -> SpaceError {
-        match Change::first(&self.entries(), recorded) {
-            Some(change) => SpaceError::Changed { tool: name.to_owned(), change },
-            None => error,
-        }
+        let changes = changes(recorded, &self.entries());
+        if changes.is_empty() { error } else { SpaceError::Changed { tool: name.to_owned(), changes } }
     }
 }

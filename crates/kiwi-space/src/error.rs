@@ -1,11 +1,10 @@
 //! What can go wrong between a path and a tool.
 
+use kiwi_chain::FileChange;
 use kiwi_model::{CanonicalError, Digest, ErrorKind, Explain, ManifestError, Space, ToolId, Version};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
-
-use crate::change::Change;
 
 /// Why something in a space cannot be used, or could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -108,12 +107,20 @@ pub enum SpaceError {
         folder: Version,
     },
     /// A file of a recorded tool is not what was recorded.
-    #[error("integrity mismatch for {tool}: {change}")]
+    #[error("integrity mismatch for {tool}: {}", tell(changes))]
     Changed {
         /// `id@version`.
         tool: String,
-        /// The first difference.
-        change: Change,
+        /// Every difference.
+        changes: Vec<FileChange>,
+    },
+    /// A recorded tool holds something that cannot be a file of it.
+    #[error("integrity mismatch for {tool}: {why}")]
+    Unfit {
+        /// `id@version`.
+        tool: String,
+        /// What it holds.
+        why: String,
     },
     /// The record of a package is not what was noted when it was installed.
     #[error(
@@ -280,6 +287,7 @@ impl Explain for SpaceError {
             | Self::Unhashable { .. }
             | Self::Unreadable { .. } => ErrorKind::InvalidManifest,
             Self::Changed { .. }
+            | Self::Unfit { .. }
             | Self::RecordDiffers { .. }
             | Self::RecordBroken { .. }
             | Self::NotAsExpected { .. } => ErrorKind::IntegrityMismatch,
@@ -315,7 +323,7 @@ impl Explain for SpaceError {
             Self::MissingModule { .. } => "put the module there, or take it out of `lib_imports`",
             Self::ModuleCollision { .. } => "rename the tool's own file",
             Self::PackageVersion { .. } | Self::Gone { .. } => "install the package again",
-            Self::Changed { .. } | Self::NotAsExpected { .. } => {
+            Self::Changed { .. } | Self::Unfit { .. } | Self::NotAsExpected { .. } => {
                 "if the change is not yours, do not use it; install it again"
             }
             Self::RecordDiffers { .. } | Self::RecordBroken { .. } => {
@@ -344,7 +352,10 @@ impl Explain for SpaceError {
             | Self::Unhashable { path, .. } => json!({"file": path}),
             Self::MissingModule { tool, module, .. } => json!({"file": tool, "module": module}),
             Self::ModuleCollision { tool, path } => json!({"file": tool, "module": path}),
-            Self::Changed { tool, change } => json!({"tool": tool, "file": change.path()}),
+            Self::Changed { tool, changes } => {
+                json!({"tool": tool, "file": changes.first().map(FileChange::path), "changes": changes.iter().map(ToString::to_string).collect::<Vec<_>>()})
+            }
+            Self::Unfit { tool, .. } => json!({"tool": tool}),
             Self::RecordDiffers { tool, record, .. } | Self::RecordBroken { tool, record, .. } => {
                 json!({"tool": tool, "file": show(record)})
             }
@@ -361,6 +372,18 @@ impl Explain for SpaceError {
             | Self::Gone { .. } => Value::Null,
         }
     }
+}
+
+/// What changed, the digests of the first changed file in front.
+fn tell(changes: &[FileChange]) -> String {
+    let digests = changes.iter().find_map(|change| match change {
+        FileChange::Content { computed, expected, .. } => {
+            Some(format!("computed {}, expected {}: ", computed.short(), expected.short()))
+        }
+        _ => None,
+    });
+    let list: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    format!("{}{}", digests.unwrap_or_default(), list.join(", "))
 }
 
 /// A path as a person should see it. Names come from strangers: what could move a cursor is escaped.

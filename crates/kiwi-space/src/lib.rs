@@ -13,7 +13,6 @@
 
 mod assemble;
 mod catalog;
-mod change;
 mod config;
 mod counters;
 mod durable;
@@ -34,7 +33,6 @@ mod system;
 mod take;
 
 pub use catalog::Shadowed;
-pub use change::Change;
 pub use config::{Config, ConfigFile, Limits, Mode, config_schema};
 pub use error::{PathProblem, SpaceError};
 pub use list::Listed;

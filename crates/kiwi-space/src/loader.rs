@@ -1,11 +1,10 @@
 //! Loading an item of the project or user space.
 
-use kiwi_chain::{Identity, Tool};
+use kiwi_chain::{Cache, Identity, Tool};
 use kiwi_model::{File, FileEntry, Space};
 use std::sync::Arc;
 
 use crate::assemble::Raw;
-use crate::change::Change;
 use crate::counters::{Counter, Counters};
 use crate::error::{SpaceError, show};
 use crate::gather::Gatherer;
@@ -16,13 +15,13 @@ use crate::root::Root;
 use crate::take::LargeFiles;
 
 /// Tools of this many bytes together are kept.
-const KEPT_BYTES: u64 = 64 << 20;
+const KEPT_BYTES: usize = 64 << 20;
 /// What a tool weighs beside its files: parsed documents, paths, digests.
 const TOOL_WEIGHT: usize = 4096;
 
 /// What is remembered between loads. Everything is keyed by content, so nothing here can be out of date.
 pub(crate) struct Caches {
-    pub(crate) tools: moka::sync::Cache<ToolKey, Arc<Tool>>,
+    pub(crate) tools: Cache<ToolKey, Arc<Tool>>,
     pub(crate) large: LargeFiles,
     pub(crate) records: Records,
     pub(crate) counters: Counters,
@@ -41,10 +40,10 @@ impl Caches {
     pub(crate) fn new() -> Self {
         let weigh = |key: &ToolKey, tool: &Arc<Tool>| {
             let bytes: usize = tool.files.iter().map(size_in_memory).sum();
-            u32::try_from(bytes + TOOL_WEIGHT + key.files.len() * 256).unwrap_or(u32::MAX)
+            bytes + TOOL_WEIGHT + key.files.len() * 256
         };
         Self {
-            tools: moka::sync::Cache::builder().weigher(weigh).max_capacity(KEPT_BYTES).build(),
+            tools: Cache::weighted(KEPT_BYTES, weigh),
             large: LargeFiles::new(),
             records: Records::new(),
             counters: Counters::default(),
@@ -210,9 +209,7 @@ impl Loader<'_> {
 /// Something that cannot be a file of a package, in a package whose files were recorded, is a change like any other.
 fn refused(item: &Item, evidence: &Evidence, error: SpaceError) -> SpaceError {
     match evidence.files() {
-        Some(_) => {
-            SpaceError::Changed { tool: name(item), change: Change::Refused { why: error.to_string() } }
-        }
+        Some(_) => SpaceError::Unfit { tool: name(item), why: error.to_string() },
         None => error,
     }
 }

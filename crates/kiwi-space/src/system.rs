@@ -1,11 +1,10 @@
 //! The system space: files inside the binary, checked against the digests taken when it was built.
 
-use kiwi_chain::{Candidate, Identity, Tool};
+use kiwi_chain::{Candidate, Identity, Tool, changes};
 use kiwi_model::{Content, Digest, File, FileEntry, Space, ToolId};
 use std::sync::Arc;
 
 use crate::assemble::Raw;
-use crate::change::Change;
 use crate::counters::Counter;
 use crate::error::SpaceError;
 use crate::kind::{Kind, MANIFEST};
@@ -54,9 +53,11 @@ impl System {
             return Ok(None);
         };
         let (now, then) = (file.entry_now(path), file.entry_then(path)?);
-        match Change::first(&[now], &[then]) {
-            None => Ok(Some(file.bytes)),
-            Some(change) => Err(SpaceError::Changed { tool: format!("system:{path}"), change }),
+        let changes = changes(&[then], &[now]);
+        if changes.is_empty() {
+            Ok(Some(file.bytes))
+        } else {
+            Err(SpaceError::Changed { tool: format!("system:{path}"), changes })
         }
     }
 
@@ -148,9 +149,9 @@ impl Embedded {
 
     fn entry_then(&self, path: &str) -> Result<FileEntry, SpaceError> {
         // A digest that is no digest was patched too.
-        let sha256 = Digest::parse(self.sha256).map_err(|error| SpaceError::Changed {
+        let sha256 = Digest::parse(self.sha256).map_err(|error| SpaceError::Unfit {
             tool: format!("system:{}", self.path),
-            change: Change::Refused { why: error.to_string() },
+            why: error.to_string(),
         })?;
         Ok(FileEntry { path: path.to_owned(), sha256, is_executable: self.is_executable })
     }
@@ -211,9 +212,8 @@ mod tests {
                     let Identity::Recorded { integrity, files } = &tool.identity else { panic!() };
                     assert_ne!(*integrity, tool.integrity);
                     let now: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
-                    assert!(
-                        matches!(Change::first(&now, files), Some(Change::Bytes { path, .. }) if path == "tool.yaml")
-                    );
+                    let changed: Vec<String> = changes(files, &now).iter().map(ToString::to_string).collect();
+                    assert_eq!(changed, ["`tool.yaml` changed"]);
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::IntegrityMismatch, "{error}");

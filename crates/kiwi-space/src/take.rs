@@ -1,5 +1,6 @@
 //! Reading one file: once, through one descriptor, hashing exactly the bytes that are kept.
 
+use kiwi_chain::Cache;
 use kiwi_model::{Content, Digest, File, FileEntry, Hasher};
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -15,11 +16,11 @@ pub(crate) const KEEP_BYTES: u64 = 4 << 20;
 /// Large enough that system calls do not show beside the hashing.
 const BUFFER: usize = 1 << 20;
 /// Digests of large files that are remembered.
-const REMEMBERED: u64 = 4096;
+const REMEMBERED: usize = 4096;
 
 /// Digests of large files, by what tells that a file was touched.
 pub(crate) struct LargeFiles {
-    known: moka::sync::Cache<Stamp, Digest>,
+    known: Cache<Stamp, Digest>,
 }
 
 /// Whether the bytes of a file should stay in memory.
@@ -31,7 +32,7 @@ pub(crate) enum Keep {
 
 impl LargeFiles {
     pub(crate) fn new() -> Self {
-        Self { known: moka::sync::Cache::new(REMEMBERED) }
+        Self { known: Cache::new(REMEMBERED) }
     }
 }
 

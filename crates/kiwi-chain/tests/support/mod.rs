@@ -50,7 +50,7 @@ impl Memory {
         self
     }
 
-    /// The two primitives and the Python runtime of the system space, as shipped.
+    /// The system space, as shipped.
     pub fn system() -> Self {
         let read = |path: &str| {
             std::fs::read_to_string(format!("{}/../../system/tools/{path}", env!("CARGO_MANIFEST_DIR")))
@@ -63,6 +63,8 @@ impl Memory {
             .with(Space::System, &read("runtimes/bash_runtime.yaml"), &[])
             .with(Space::System, &read("runtimes/api_runtime.yaml"), &[])
             .with(Space::System, &read("runtimes/kiwi_runtime.yaml"), &[])
+            .with(Space::System, &read("runtimes/node_runtime/tool.yaml"), &["tool.yaml", "runner.cjs"])
+            .with(Space::System, &read("kiwi/kiwi.info.yaml"), &[])
     }
 
     pub fn map_last(mut self, change: impl FnOnce(&mut Tool)) -> Self {

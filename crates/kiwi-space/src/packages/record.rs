@@ -4,6 +4,7 @@
 //! where whoever changes a project cannot reach it: deleting or editing the record does not turn a package into one that
 //! was put there by hand.
 
+use kiwi_chain::Cache;
 use kiwi_chain::Identity;
 use kiwi_model::{Digest, FileEntry, Integrity, ToolId, Version};
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ pub(crate) fn note_path(owner: &str, id: &ToolId, version: &Version) -> String {
 
 /// Parsed records, by their bytes.
 pub(crate) struct Records {
-    known: moka::sync::Cache<Digest, Arc<Record>>,
+    known: Cache<Digest, Arc<Record>>,
 }
 
 /// What is known about a package from when it was installed.
@@ -79,7 +80,7 @@ pub(crate) struct Evidence {
 
 impl Records {
     pub(crate) fn new() -> Self {
-        Self { known: moka::sync::Cache::new(4096) }
+        Self { known: Cache::new(4096) }
     }
 
     /// Reads record and note of a package.
