@@ -11,7 +11,6 @@
 mod cache;
 mod catalog;
 mod error;
-pub mod lock;
 mod merge;
 mod params;
 mod plan;

@@ -73,7 +73,7 @@ mod tests {
     fn assignments_follow_the_schema() {
         let schema = json!({"properties": {"n": {"type": "integer"}, "f": {"type": "number"}, "b": {"type": "boolean"}, "l": {"type": "array"}, "m": {"type": ["integer", "null"]}, "s": {"type": "string"}, "any": {}}});
         let check = |name: &str, text: &str, expect: Value| {
-            assert_eq!(read_assignment(Some(&schema), name, text), expect, "{name}={text}")
+            assert_eq!(read_assignment(Some(&schema), name, text), expect, "{name}={text}");
         };
         check("n", "3", json!(3));
         check("n", "three", json!("three"));

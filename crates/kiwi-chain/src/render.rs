@@ -4,6 +4,7 @@ use kiwi_model::yaml::Place;
 use kiwi_model::{ManifestError, Piece, Space, Text, canonical};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use crate::error::ChainError;
 use crate::merge::{Entrypoint, Primitive};
@@ -177,7 +178,7 @@ impl Renderer<'_> {
                 match self.value(value)? {
                     Value::Null => {}
                     Value::Array(items) => {
-                        pairs.extend(items.iter().map(|item| (name.clone(), as_text(item))))
+                        pairs.extend(items.iter().map(|item| (name.clone(), as_text(item))));
                     }
                     other => pairs.push((name.clone(), as_text(&other))),
                 }
@@ -390,7 +391,8 @@ fn escape(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out

@@ -100,7 +100,9 @@ fn schema(child: &Tool, parent: &Tool, mode: Mode, caches: &Caches, verdict: &mu
     };
     match caches.compile(&entry.schema) {
         Err(why) => {
-            verdict.issues.push(format!("the schema of `{parent_id}` for `{child_id}` cannot be used: {why}"))
+            verdict
+                .issues
+                .push(format!("the schema of `{parent_id}` for `{child_id}` cannot be used: {why}"));
         }
         Ok(validator) => {
             let complaints = complaints(&validator, &element);

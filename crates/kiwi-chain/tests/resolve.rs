@@ -1,5 +1,12 @@
 //! Choosing versions and spaces along a chain.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and drives the real program"
+)]
 
 mod support;
 

@@ -54,12 +54,11 @@ impl<'a> Next<'a> {
 
     /// Goes on with the next stage.
     pub fn run(self, call: Call<'a>) -> StageFuture<'a> {
-        match self.stages.split_first() {
-            Some((stage, stages)) => stage.run(call, Next { stages }),
-            None => {
-                let fault = Fault::new(kiwi_model::ErrorKind::Internal, "the call ran past its last stage");
-                Box::pin(std::future::ready(Err(fault)))
-            }
+        if let Some((stage, stages)) = self.stages.split_first() {
+            stage.run(call, Next { stages })
+        } else {
+            let fault = Fault::new(kiwi_model::ErrorKind::Internal, "the call ran past its last stage");
+            Box::pin(std::future::ready(Err(fault)))
         }
     }
 }

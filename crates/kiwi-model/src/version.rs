@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_bare_version_is_exact_and_an_operator_is_kept() {
         let check = |text: &str, expect: &str| {
-            assert_eq!(ToolRef::parse(text).map(|r| r.to_string()), Ok(expect.to_owned()))
+            assert_eq!(ToolRef::parse(text).map(|r| r.to_string()), Ok(expect.to_owned()));
         };
         check("a", "a");
         check("a@1.2.3", "a@=1.2.3");

@@ -81,7 +81,7 @@ pub fn parse(bytes: &[u8]) -> Result<Document, YamlError> {
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let before = bytes.get(..e.valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         error(Place { line, column: 1 }, "the file is not UTF-8 text")
     })?;
     let value = Loader::new(text, None).document()?;

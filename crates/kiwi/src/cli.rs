@@ -44,10 +44,10 @@ impl Command {
             Self::Chain(args) => args.run(context),
             Self::Tool(args) => args.run(context),
             Self::Verify(args) => args.run(context),
-            Self::Doctor(args) => args.run(context),
+            Self::Doctor(args) => Ok(args.run(context)),
             Self::Schema(args) => Ok(args.run()),
             Self::Completions(args) => Ok(args.run()),
-            Self::Demo(args) => args.run(),
+            Self::Demo(_) => commands::demo::run(),
         }
     }
 

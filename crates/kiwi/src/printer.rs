@@ -1,6 +1,5 @@
 //! The one place that prints. Data goes to standard output, everything else to standard error; colour only on a
 //! terminal.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the printer")]
 
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};

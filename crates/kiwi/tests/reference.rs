@@ -1,5 +1,12 @@
 //! The command reference is what the program says of itself. `KIWI_UPDATE=1 cargo test` writes it anew.
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests drive the real program")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and drives the real program"
+)]
 
 mod support;
 

@@ -47,7 +47,7 @@ impl Dispatch {
         };
         let cancel = call.request.cancel.clone();
         match self.launcher.run(process, call.request.watch.as_ref(), cancel.fired()).await {
-            Ok(finished) => reply(finished),
+            Ok(finished) => reply(&finished),
             Err(error) => failed(&error),
         }
     }
@@ -139,7 +139,7 @@ fn packages(wanted: &ProcessCall, env: &BTreeMap<String, Text>, call: &Call<'_>)
     mentioned.into_iter().filter_map(package).collect()
 }
 
-fn reply(finished: Finished) -> Reply {
+fn reply(finished: &Finished) -> Reply {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     let failure = (!finished.exit.is_success()).then(|| {
         let last = stderr

@@ -387,7 +387,7 @@ impl Reader<'_> {
                 }
                 ("requires", list) => form.requires = Some(self.strings(Some(list), &path)),
                 ("id" | "entrypoint", _) => {
-                    self.problem(&path, format!("`executor.{key}` must be a string"), None)
+                    self.problem(&path, format!("`executor.{key}` must be a string"), None);
                 }
                 ("endpoint", endpoint) => {
                     form.config.insert("url".into(), endpoint.clone());

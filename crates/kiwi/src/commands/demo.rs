@@ -1,4 +1,5 @@
 use clap::Parser;
+use kiwi_model::record::Line;
 use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Staged};
 use std::collections::BTreeMap;
@@ -57,17 +58,14 @@ validation:
       schema: {properties: {manifest: {properties: {entrypoint: {pattern: \"\\\\.awk$\"}}, required: [entrypoint]}}}
 ";
 
-impl Args {
-    /// Runs the show. Every line of output is what the command shown above it printed.
-    pub fn run(self) -> Result<ExitCode, Fault> {
-        let folder =
-            tempfile::Builder::new().prefix("kiwi-demo-").tempdir().map_err(|error| broken(&error))?;
-        let stage = Stage { folder: folder.path() };
-        stage.show().map_err(|fault| {
-            fault.with_hint("the demo could not finish; `kiwi doctor` shows what is missing")
-        })?;
-        Ok(ExitCode::SUCCESS)
-    }
+/// Runs the show. Every line of output is what the command shown above it printed.
+pub fn run() -> Result<ExitCode, Fault> {
+    let folder = tempfile::Builder::new().prefix("kiwi-demo-").tempdir().map_err(|error| broken(&error))?;
+    let stage = Stage { folder: folder.path() };
+    stage
+        .show()
+        .map_err(|fault| fault.with_hint("the demo could not finish; `kiwi doctor` shows what is missing"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 struct Stage<'a> {
@@ -150,25 +148,10 @@ impl Stage<'_> {
                 );
             }
         }
-        let mut records: Vec<serde_json::Value> =
+        let mut records: Vec<Line> =
             lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        records.sort_by_key(|record| record["at"].as_str().unwrap_or_default().to_owned());
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or("–").to_owned();
-        let rows: Vec<Vec<String>> = records
-            .iter()
-            .map(|record| {
-                let ended = record["result"]["kind"].as_str().map_or_else(
-                    || if record["result"]["ok"] == true { "ok".to_owned() } else { String::new() },
-                    str::to_owned,
-                );
-                vec![
-                    text(&record["event"]),
-                    text(&record["tool"]),
-                    ended,
-                    paint(DIM, text(&record["hash"]).chars().take(19).collect::<String>()),
-                ]
-            })
-            .collect();
+        records.sort_by(|a, b| a.record.at.cmp(&b.record.at));
+        let rows: Vec<Vec<String>> = records.iter().map(row).collect();
         printer::table(&rows);
         Ok(())
     }
@@ -224,4 +207,18 @@ fn title(text: &str) {
 
 fn broken(error: &std::io::Error) -> Fault {
     Fault::new(ErrorKind::Internal, format!("the demo's folder cannot be used: {error}"))
+}
+
+/// One record: which event, of which tool, how it ended, and the hash that links the next one to it.
+fn row(line: &Line) -> Vec<String> {
+    let ended = line.record.result.as_ref().map_or_else(String::new, |result| match result.kind {
+        Some(kind) => kind.to_string(),
+        None => "ok".to_owned(),
+    });
+    vec![
+        format!("{:?}", line.record.event).to_lowercase(),
+        line.record.tool.clone(),
+        ended,
+        paint(DIM, line.hash.short()),
+    ]
 }

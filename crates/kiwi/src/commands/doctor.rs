@@ -1,5 +1,5 @@
 use kiwi_exec::ProgramSearch;
-use kiwi_model::{Fault, Space};
+use kiwi_model::Space;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ struct Check {
 
 impl Args {
     /// Looks around.
-    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+    pub fn run(self, context: &Context) -> ExitCode {
         let mut checks = programs(context);
         checks.extend(places(context));
         checks.push(tools(context));
@@ -69,7 +69,7 @@ impl Args {
                 .collect();
             printer::table(&rows);
         }
-        Ok(ExitCode::from(u8::from(!ok)))
+        ExitCode::from(u8::from(!ok))
     }
 }
 

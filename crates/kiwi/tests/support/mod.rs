@@ -1,9 +1,11 @@
 //! A hermetic place to run the real program in: its own home, project and environment.
-#![expect(
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "tests drive the real program"
+    reason = "a test fails by panicking, and drives the real program"
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -76,7 +78,7 @@ impl TestEnvironment {
     }
 
     pub fn run(&self, words: &[&str]) -> Ran {
-        ran(self.command(words).output().unwrap())
+        ran(&self.command(words).output().unwrap())
     }
 
     pub fn run_with_input(&self, words: &[&str], input: &str) -> Ran {
@@ -88,7 +90,7 @@ impl TestEnvironment {
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        ran(child.wait_with_output().unwrap())
+        ran(&child.wait_with_output().unwrap())
     }
 
     /// Runs with `--json` and returns the one object.
@@ -118,7 +120,6 @@ impl TestEnvironment {
 }
 
 #[track_caller]
-#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn unreadable(words: &[&str], ran: &Ran, error: &serde_json::Error) -> ! {
     panic!(
         "{words:?} exited {} and printed no JSON object ({error}):\n{}\n{}",
@@ -132,7 +133,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> PathBuf {
     path.to_owned()
 }
 
-fn ran(output: Output) -> Ran {
+fn ran(output: &Output) -> Ran {
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

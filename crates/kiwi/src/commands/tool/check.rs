@@ -1,7 +1,7 @@
 use kiwi_chain::Tool;
 use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef, VersionReq};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Issue {
 
     /// The issues a fault stands for: one per problem where it lists several.
     fn from_fault(fault: &Fault, path: &str) -> Vec<Self> {
-        let file = fault.details["file"].as_str().unwrap_or(path).to_owned();
+        let file = fault.details.get("file").and_then(Value::as_str).unwrap_or(path).to_owned();
         let own = Self {
             kind: fault.kind,
             message: fault.message.clone(),
@@ -56,17 +56,20 @@ impl Issue {
             file: file.clone(),
             line: None,
         };
-        let Some(problems) =
-            fault.details["problems"].as_array().filter(|_| fault.kind == ErrorKind::InvalidManifest)
+        let Some(problems) = fault
+            .details
+            .get("problems")
+            .and_then(Value::as_array)
+            .filter(|_| fault.kind == ErrorKind::InvalidManifest)
         else {
             return vec![own];
         };
-        let read = |problem: &serde_json::Value| Self {
+        let read = |problem: &Value| Self {
             kind: fault.kind,
-            message: problem["message"].as_str().unwrap_or(&fault.message).to_owned(),
-            hint: problem["hint"].as_str().map(str::to_owned),
+            message: problem.get("message").and_then(Value::as_str).unwrap_or(&fault.message).to_owned(),
+            hint: problem.get("hint").and_then(Value::as_str).map(str::to_owned),
             file: file.clone(),
-            line: problem["line"].as_u64(),
+            line: problem.get("line").and_then(Value::as_u64),
         };
         problems.iter().map(read).collect()
     }
@@ -99,7 +102,7 @@ impl Item {
 
 impl Args {
     /// Checks.
-    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+    pub fn run(self, context: &Context) -> ExitCode {
         let items: Vec<Item> = if self.tools.is_empty() {
             everything(context, &[Space::Project, Space::User])
                 .into_iter()
@@ -111,7 +114,7 @@ impl Args {
         } else {
             self.tools.iter().map(|name| named(context, name)).collect()
         };
-        Ok(conclude(&items, self.json))
+        conclude(&items, self.json)
     }
 }
 

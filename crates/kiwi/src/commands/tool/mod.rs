@@ -49,7 +49,7 @@ impl Args {
             Command::List(args) => Ok(args.run(context)),
             Command::Show(args) => args.run(context),
             Command::New(args) => args.run(context),
-            Command::Check(args) => args.run(context),
+            Command::Check(args) => Ok(args.run(context)),
         }
     }
 }
