@@ -11,7 +11,7 @@ pub const ARGUMENT: &str = "__builtin";
 
 /// Runs the helper of this name. Parameters are on standard input, as for any tool.
 pub fn main(name: Option<&OsStr>) -> ExitCode {
-    if let Some("info") = name.as_deref().and_then(|name| name.to_str()) {
+    if let Some("info") = name.and_then(OsStr::to_str) {
         printer::json(&json!({
             "name": "kiwi",
             "version": env!("CARGO_PKG_VERSION"),
