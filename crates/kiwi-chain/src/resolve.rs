@@ -306,7 +306,7 @@ fn nearest(id: &ToolId, ids: Vec<ToolId>) -> Vec<ToolId> {
     let mut scored: Vec<(f64, ToolId)> = ids
         .into_iter()
         .map(|other| (strsim::jaro_winkler(id.as_str(), other.as_str()), other))
-        .filter(|(score, _)| *score > 0.8)
+        .filter(|(score, _)| *score > 0.85)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
