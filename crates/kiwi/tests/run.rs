@@ -114,6 +114,9 @@ fn a_failing_tool_keeps_its_output() {
         (&json!("error"), &json!("tool_failed"), &json!(7))
     );
     assert_eq!((&out["result"], &out["stderr"]), (&json!({"partial": true}), &json!("went wrong\n")));
+    env.write("tools/thrown.js", "exports.execute = () => { throw new Error('no such city'); };\n");
+    let message = env.json(&["run", "thrown"]).1["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "the tool ended with exit code 1: Error: no such city");
     let ran = env.run(&["run", "bad"]);
     assert!(ran.stderr.contains("error: the tool ended with exit code 7: went wrong"), "{}", ran.stderr);
 }

@@ -142,12 +142,7 @@ fn packages(wanted: &ProcessCall, env: &BTreeMap<String, Text>, call: &Call<'_>)
 fn reply(finished: &Finished) -> Reply {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     let failure = (!finished.exit.is_success()).then(|| {
-        let last = stderr
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .map(|line| format!(": {}", line.trim()))
-            .unwrap_or_default();
+        let last = last_words(&stderr).map(|words| format!(": {words}")).unwrap_or_default();
         let details = match finished.exit {
             Exit::Code(code) => json!({"exit_code": code}),
             Exit::Signal(signal) => json!({"signal": signal}),
@@ -156,6 +151,11 @@ fn reply(finished: &Finished) -> Reply {
             .with_details(details)
     });
     Reply { result: result_of(&finished.stdout), stderr, failure, ..Reply::default() }
+}
+
+/// The last line a tool wrote that says something: neither empty nor a frame of a stack trace.
+fn last_words(stderr: &str) -> Option<&str> {
+    stderr.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("at "))
 }
 
 /// What a tool printed: a JSON value if it is exactly one, else text.
