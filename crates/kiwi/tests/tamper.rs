@@ -177,32 +177,52 @@ fn a_racing_writer_never_gets_its_bytes_run() {
     assert!(good > 0 && refused > 0, "the race was not one: {good} good, {refused} refused");
 }
 
-#[test]
-fn what_ran_is_what_the_reported_identity_says() {
-    let env = TestEnvironment::new();
-    let path = env.write("tools/flip.sh", "echo A\n");
+/// Flips a file of link number `link` while `tool` runs: what it prints must be what that link's reported identity says.
+fn what_ran_is_what_was_reported(env: &TestEnvironment, tool: &str, link: usize, path: &Path) {
     let identity = |text: &str| {
-        std::fs::write(&path, text).unwrap();
-        env.json(&["run", "flip"]).1["tool"]["integrity"].as_str().unwrap().to_owned()
+        std::fs::write(path, text).unwrap();
+        env.json(&["run", tool]).1["chain"][link]["integrity"].as_str().unwrap().to_owned()
     };
     let (a, b) = (identity("echo A\n"), identity("echo B\n"));
     let stop = Arc::new(AtomicBool::new(false));
-    let writer = racing_writer(&path, ["echo A\n", "echo B\n"], &stop);
+    let writer = racing_writer(path, ["echo A\n", "echo B\n"], &stop);
     let mut seen = [0, 0];
     for _ in 0..rounds(2_000) {
-        let (code, out) = env.json(&["run", "flip"]);
+        let (code, out) = env.json(&["run", tool]);
         // A write in place can be caught half done: an empty file is another tool, which prints nothing.
         if code != 0 || out["result"].is_null() {
             continue;
         }
-        let expected = usize::from(out["tool"]["integrity"] != a.as_str());
-        assert!(expected == 0 || out["tool"]["integrity"] == b.as_str());
+        let reported = &out["chain"][link]["integrity"];
+        let expected = usize::from(*reported != a.as_str());
+        assert!(expected == 0 || *reported == b.as_str());
         assert_eq!(out["result"], ["A\n", "B\n"][expected]);
         seen[expected] += 1;
     }
     stop.store(true, Ordering::Relaxed);
     writer.join().unwrap();
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+#[test]
+fn a_flipped_tool_runs_as_it_was_reported() {
+    let env = TestEnvironment::new();
+    let path = env.write("tools/flip.sh", "echo A\n");
+    what_ran_is_what_was_reported(&env, "flip", 0, &path);
+}
+
+#[test]
+fn a_flipped_runner_of_a_runtime_runs_as_it_was_reported() {
+    let env = TestEnvironment::new();
+    let runtime = "tool_id: rt\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nrunner: run.sh\nconfig: {command: bash}\nvalidation: {child_schemas: [{schema: {}}]}\n";
+    env.write_user("tools/rt/tool.yaml", runtime);
+    let path = env.write_user("tools/rt/run.sh", "echo A\n");
+    env.write(
+        "tools/t/tool.yaml",
+        "tool_id: t\nversion: \"1.0.0\"\ntool_type: script\nexecutor: rt\nentrypoint: t.x\n",
+    );
+    env.write("tools/t/t.x", "");
+    what_ran_is_what_was_reported(&env, "t", 1, &path);
 }
 
 #[track_caller]
