@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Digest, ErrorKind, Explain, Link, Space, ToolId, Version, chain_hash};
+use crate::{Digest, ErrorKind, Explain, Link, Pin, Space, ToolId, Version, chain_hash};
 
 /// The format this binary writes and reads.
 pub const LOCKFILE_VERSION: u64 = 1;
@@ -102,7 +102,8 @@ pub struct LockEnvironment {
     pub node: Option<String>,
     /// Every installed language package: `name==version sha256:…`.
     #[serde(default)]
-    pub requires: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub requires: Vec<Pin>,
     /// Anything else.
     #[serde(flatten)]
     #[schemars(skip)]
