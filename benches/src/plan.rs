@@ -1,7 +1,7 @@
 //! Warm plans: the real catalogue over real folders, asked again and again by a process that stays.
 
 use anyhow::{Context, Result, bail};
-use kiwi_chain::{Caches, Catalog, Mode, plan};
+use kiwi_chain::{Caches, Catalog, Mode, Pins, plan};
 use kiwi_model::{Space, ToolId, ToolRef};
 use kiwi_space::{Locations, Spaces};
 use std::path::Path;
@@ -30,7 +30,7 @@ impl Planner {
 
     /// One plan, required to be fit to run: resolved, verified, validated, merged.
     pub fn once(&self) -> Result<()> {
-        let plan = plan(&self.spaces, &self.ask, Mode::Strict, &self.caches)?;
+        let plan = plan(&self.spaces, &self.ask, Pins::none(), Mode::Strict, &self.caches)?;
         plan.require()?;
         match plan.links().len() {
             3 => Ok(()),

@@ -1,7 +1,7 @@
 //! From an id to something that can be run: resolve → verify → validate → merge → render.
 //!
 //! **Owns** the walk along executors, the comparison of identities, the judgement of each adjacent pair, the merged
-//! configuration and its rendering with parameters.
+//! configuration and its rendering with parameters; and what a frozen chain says about another.
 //!
 //! **Deliberately absent**: files, processes, clock, environment. Everything is read through the [`Catalog`] trait, so
 //! the same functions serve folders, tests and a registry.
@@ -11,6 +11,7 @@
 mod cache;
 mod catalog;
 mod error;
+mod lock;
 mod merge;
 mod params;
 mod plan;
@@ -24,11 +25,12 @@ mod verify;
 pub use cache::Cache;
 pub use catalog::{Candidate, Catalog, Form, Identity, Tool};
 pub use error::{ChainError, FileChange, Mismatch, Requirement};
+pub use lock::{Difference, Field, Pins, Side, compare, compare_environments, freeze, settle};
 pub use merge::{Merged, Primitive, merge};
 pub use params::read_assignment;
 pub use plan::{Plan, plan};
 pub use render::{HttpBody, HttpCall, Invocation, ProcessCall, invocation};
-pub use resolve::{MAX_LINKS, find, resolve};
+pub use resolve::{MAX_LINKS, find, resolve, versions};
 pub use schema::Caches;
 pub use validate::{Mode, Report, validate};
 pub use verify::{changes, verify};

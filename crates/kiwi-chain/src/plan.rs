@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, Identity, Tool};
 use crate::error::{ChainError, Mismatch};
+use crate::lock::Pins;
 use crate::merge::{Merged, merge};
 use crate::params;
 use crate::resolve::resolve;
@@ -34,8 +35,14 @@ pub struct Plan {
 }
 
 /// Resolves, verifies, validates and merges. A chain with faults is still returned, so that it can be shown whole.
-pub fn plan(catalog: &dyn Catalog, ask: &ToolRef, mode: Mode, caches: &Caches) -> Result<Plan, ChainError> {
-    let tools = resolve(catalog, ask)?;
+pub fn plan(
+    catalog: &dyn Catalog,
+    ask: &ToolRef,
+    pins: &Pins,
+    mode: Mode,
+    caches: &Caches,
+) -> Result<Plan, ChainError> {
+    let tools = resolve(catalog, ask, pins)?;
     let mismatches = tools.iter().filter_map(|tool| verify(tool).err()).collect();
     let key = (tools.iter().map(|tool| link_key(tool)).collect::<Vec<_>>(), mode == Mode::Strict);
     let prepared = caches.chains.get(&key).unwrap_or_else(|| {

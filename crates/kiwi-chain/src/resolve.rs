@@ -6,21 +6,23 @@ use std::sync::Arc;
 
 use crate::catalog::{Candidate, Catalog, Tool};
 use crate::error::{ChainError, Requirement};
+use crate::lock::Pins;
 
 /// The most links a chain may have, the primitive included.
 pub const MAX_LINKS: usize = 10;
 /// How many tools one resolution may look at before it gives up on finding versions that fit together.
 const MAX_TRIES: usize = 500;
 
-/// Follows executors from `ask` to a primitive, choosing versions that satisfy everybody. Leaf first.
-pub fn resolve(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Arc<Tool>>, ChainError> {
+/// Follows executors from `ask` to a primitive, choosing versions that satisfy everybody: the pinned ones where they are
+/// there and fit, else the best. Leaf first.
+pub fn resolve(catalog: &dyn Catalog, ask: &ToolRef, pins: &Pins) -> Result<Vec<Arc<Tool>>, ChainError> {
     let want = Want::asked(ask);
-    let mut search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: true };
+    let mut search = Search { pins, ..Search::new(catalog, true) };
     match search.extend(&want) {
         // Bounds that a parent puts on its child are a matter of validation where nobody else asks for a version of
         // that child: the chain is what it is, and the report says what is wrong with it.
         Err(Stuck::ChildBounds { alone: true, .. }) => {
-            let mut search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: false };
+            let mut search = Search { pins, ..Search::new(catalog, false) };
             search.extend(&want).map_err(Stuck::into_error)?;
             Ok(search.chain)
         }
@@ -31,11 +33,31 @@ pub fn resolve(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Arc<Tool>>, C
 /// The tool that `ask` means by itself, whether or not anything can run it.
 pub fn find(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Arc<Tool>, ChainError> {
     let want = Want::asked(ask);
-    let search = Search { catalog, chain: Vec::new(), tries: 0, judge_children: false };
+    let search = Search::new(catalog, false);
     match search.candidates(&want)?.first() {
         Some(candidate) => search.load(candidate),
         None => Err(search.conflict(&want)),
     }
+}
+
+/// Every version that `ask` allows, prereleases included: nearest space first, there the highest first.
+pub fn versions(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Candidate>, ChainError> {
+    let mut all = Vec::new();
+    for space in Space::Project.downward() {
+        let mut here = catalog.candidates(&ask.id, space)?;
+        here.retain(|candidate| {
+            ask.requirement.as_ref().is_none_or(|asked| allows(asked, &candidate.version))
+        });
+        here.sort_by(|a, b| b.version.cmp(&a.version));
+        all.append(&mut here);
+    }
+    Ok(all)
+}
+
+/// Whether a version satisfies a requirement, where a prerelease counts as its release.
+pub(crate) fn allows(requirement: &VersionReq, version: &Version) -> bool {
+    let released = Version { pre: Prerelease::EMPTY, ..version.clone() };
+    requirement.matches(version) || requirement.matches(&released)
 }
 
 /// The candidates of `id` that a requirement lets through, best first.
@@ -47,10 +69,8 @@ pub fn satisfying(candidates: Vec<Candidate>, requirement: Option<&VersionReq>) 
         .into_iter()
         .filter(|candidate| match requirement {
             None => !has_release || candidate.version.pre.is_empty(),
-            Some(requirement) => {
-                let released = Version { pre: Prerelease::EMPTY, ..candidate.version.clone() };
-                requirement.matches(&candidate.version) || (!has_release && requirement.matches(&released))
-            }
+            Some(requirement) if has_release => requirement.matches(&candidate.version),
+            Some(requirement) => allows(requirement, &candidate.version),
         })
         .collect();
     chosen.sort_by(|a, b| b.version.cmp(&a.version));
@@ -73,6 +93,7 @@ impl<'a> Want<'a> {
 
 struct Search<'a> {
     catalog: &'a dyn Catalog,
+    pins: &'a Pins,
     chain: Vec<Arc<Tool>>,
     tries: usize,
     judge_children: bool,
@@ -93,6 +114,12 @@ impl Stuck {
         match self {
             Self::Error(error) | Self::ChildBounds { error, .. } => error,
         }
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(catalog: &'a dyn Catalog, judge_children: bool) -> Self {
+        Self { catalog, pins: Pins::none(), chain: Vec::new(), tries: 0, judge_children }
     }
 }
 
@@ -212,15 +239,39 @@ impl Search<'_> {
     fn choose(&self, want: &Want<'_>, from: Space) -> Result<Option<Vec<Candidate>>, ChainError> {
         let requirement = combine(&want.requirements);
         let mut found_any = false;
+        let mut chosen = self.agreed(want, requirement.as_ref(), from)?;
         for space in from.downward() {
             let here = self.catalog.candidates(want.id, space)?;
             found_any |= !here.is_empty();
-            let chosen = satisfying(here, requirement.as_ref());
-            if !chosen.is_empty() {
-                return Ok(Some(chosen));
+            let fitting = satisfying(here, requirement.as_ref());
+            if !fitting.is_empty() {
+                chosen.extend(fitting);
+                break;
             }
         }
-        if found_any { Err(self.conflict(want)) } else { Ok(None) }
+        match (chosen.is_empty(), found_any) {
+            (false, _) => Ok(Some(chosen)),
+            (true, true) => Err(self.conflict(want)),
+            (true, false) => Ok(None),
+        }
+    }
+
+    /// The pinned version, from whichever space has it; the one it was agreed from first.
+    fn agreed(
+        &self,
+        want: &Want<'_>,
+        requirement: Option<&VersionReq>,
+        from: Space,
+    ) -> Result<Vec<Candidate>, ChainError> {
+        let mut agreed = Vec::new();
+        if self.pins.concern(want.id) {
+            for space in from.downward() {
+                let here = self.catalog.candidates(want.id, space)?;
+                agreed.extend(here.into_iter().filter(|candidate| self.pins.hold(candidate, requirement)));
+            }
+            agreed.sort_by_key(|candidate| !self.pins.place(candidate));
+        }
+        Ok(agreed)
     }
 
     /// Whether `parent` accepts the version of the link it is about to run.

@@ -163,7 +163,7 @@ fn every_pair_inside_the_binary_is_accepted() {
     let catalog = Memory::system();
     let mut judged = 0;
     for id in catalog.ids() {
-        let chain = kiwi_chain::resolve(&catalog, &id.into()).unwrap();
+        let chain = kiwi_chain::resolve(&catalog, &id.into(), kiwi_chain::Pins::none()).unwrap();
         let report = kiwi_chain::validate(&chain, Mode::Strict, &kiwi_chain::Caches::default());
         assert_eq!(report.issues, Vec::<String>::new());
         judged += report.validated_pairs;

@@ -12,6 +12,32 @@ pub const LOCKFILE_VERSION: u64 = 1;
 /// How many hex digits of the chain hash a lockfile and its name carry.
 const SHORT_HASH: usize = 12;
 
+/// What a call does about its lockfile.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum LockMode {
+    /// Lockfiles are not looked at.
+    Off,
+    /// The agreed versions run; what differs is a warning.
+    #[default]
+    Warn,
+    /// A missing lockfile, or any difference, refuses the call.
+    Strict,
+}
+
+impl LockMode {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Warn => "warn",
+            Self::Strict => "strict",
+        }
+    }
+}
+
 /// A lockfile. Keys that this version does not know are kept when it is written again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Kiwi lockfile")]

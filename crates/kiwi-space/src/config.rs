@@ -1,6 +1,7 @@
 //! `config/kiwi.toml`: the user's says what is allowed, the project's may only tighten it.
 
 use kiwi_model::Space;
+use kiwi_model::lockfile::LockMode;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,8 @@ pub struct ConfigFile {
     pub limits: LimitsSection,
     /// Python.
     pub python: PythonSection,
+    /// Lockfiles.
+    pub lockfiles: LockfilesSection,
 }
 
 /// How chains are validated.
@@ -74,9 +77,22 @@ pub struct PythonSection {
     pub interpreter: Option<String>,
 }
 
+/// Lockfiles.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct LockfilesSection {
+    /// What a call does about its lockfile; where both files say, the stricter holds. Left out: `warn`, and `strict`
+    /// where `CI=true` and there are lockfiles.
+    pub mode: Option<LockMode>,
+}
+
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-const KNOWN: [(&str, &[&str]); 3] =
-    [("limits", &["output", "timeout"]), ("python", &["interpreter"]), ("validation", &["mode"])];
+const KNOWN: [(&str, &[&str]); 4] = [
+    ("limits", &["output", "timeout"]),
+    ("lockfiles", &["mode"]),
+    ("python", &["interpreter"]),
+    ("validation", &["mode"]),
+];
 
 /// The configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +101,8 @@ pub struct Config {
     pub mode: Mode,
     /// What a call may use.
     pub limits: Limits,
+    /// What a call does about its lockfile, where somebody said so.
+    pub lock_mode: Option<LockMode>,
     user_interpreter: Option<String>,
     project_interpreter: Option<String>,
 }
@@ -144,6 +162,7 @@ impl Config {
         Self {
             mode,
             limits: Limits { timeout: Duration::from_secs(timeout), output },
+            lock_mode: user.lockfiles.mode.max(project.lockfiles.mode),
             user_interpreter: user.python.interpreter.clone(),
             project_interpreter: project.python.interpreter.clone(),
         }
@@ -307,6 +326,18 @@ mod tests {
         check(&limits(600, 100), &limits(60, 50), Mode::Strict, 60, 50, 0);
         check(&limits(600, 100), &limits(900, 200), Mode::Strict, 600, 100, 2);
         check("", &limits(10, 1 << 30), Mode::Strict, 10, 8 << 20, 1);
+    }
+
+    #[test]
+    fn the_stricter_lock_mode_holds() {
+        let mode = |mode: &str| file(&format!("[lockfiles]\nmode = \"{mode}\"")).0;
+        let in_force =
+            |user: &ConfigFile, project: &ConfigFile| Config::in_force(user, project, &mut Vec::new()).lock_mode;
+        let silent = ConfigFile::default();
+        assert_eq!(in_force(&silent, &silent), None);
+        assert_eq!(in_force(&silent, &mode("off")), Some(LockMode::Off));
+        assert_eq!(in_force(&mode("strict"), &mode("off")), Some(LockMode::Strict));
+        assert_eq!(in_force(&mode("off"), &mode("warn")), Some(LockMode::Warn));
     }
 
     #[test]

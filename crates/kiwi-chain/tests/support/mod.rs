@@ -9,7 +9,7 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use kiwi_chain::{Caches, Candidate, Catalog, ChainError, Form, Identity, Mode, Plan, Tool, plan};
+use kiwi_chain::{Caches, Candidate, Catalog, ChainError, Form, Identity, Mode, Pins, Plan, Tool, plan};
 use kiwi_model::manifest::Source;
 use kiwi_model::{
     Content, Digest, Fault, File, FileEntry, Manifest, Space, ToolId, ToolRef, integrity_of, yaml,
@@ -86,7 +86,7 @@ impl Memory {
     }
 
     pub fn plan_in(&self, ask: &str, mode: Mode) -> Result<Plan, ChainError> {
-        plan(self, &ToolRef::parse(ask).unwrap(), mode, &Caches::default())
+        plan(self, &ToolRef::parse(ask).unwrap(), Pins::none(), mode, &Caches::default())
     }
 }
 
