@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Digest, ErrorKind, Explain, Link, Pin, Space, ToolId, Version, chain_hash};
+use crate::{Digest, ErrorKind, Explain, Language, Link, Pin, Space, ToolId, Version, chain_hash};
 
 /// The format this binary writes and reads.
 pub const LOCKFILE_VERSION: u64 = 1;
@@ -134,6 +134,25 @@ pub struct LockEnvironment {
     #[serde(flatten)]
     #[schemars(skip)]
     pub rest: BTreeMap<String, Value>,
+}
+
+impl LockEnvironment {
+    /// What was installed for a language.
+    pub fn of(language: Language, interpreter: String, requires: Vec<Pin>) -> Self {
+        let (python, node) = match language {
+            Language::Python => (Some(interpreter), None),
+            Language::Node => (None, Some(interpreter)),
+        };
+        Self { python, node, requires, rest: BTreeMap::new() }
+    }
+
+    /// The exact version of a language's interpreter.
+    pub fn interpreter(&self, language: Language) -> Option<&str> {
+        match language {
+            Language::Python => self.python.as_deref(),
+            Language::Node => self.node.as_deref(),
+        }
+    }
 }
 
 /// Why a text is not a lockfile.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CanonicalError, Digest, ErrorKind, Integrity, Link, ToolId, Version, canonical};
+use crate::lockfile::LockMode;
+use crate::{CanonicalError, Digest, ErrorKind, Integrity, Link, Space, ToolId, Version, canonical};
 
 /// What a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,12 +60,30 @@ pub struct Record {
     /// Every link's identity.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub chain: Vec<ChainEntry>,
+    /// The lockfile it was held against.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lockfile: Option<LockNote>,
     /// Digest of the canonical parameters.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub params_hash: Option<Digest>,
     /// How it ended (`exit`), or why it did not start (`request`, `denied`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<CallResult>,
+}
+
+/// A lockfile as the record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockNote {
+    /// Its key: `category/tool@version`, with the chain hash behind it for an alternative.
+    pub key: String,
+    /// Whose it is.
+    pub scope: Space,
+    /// Digest of its text.
+    pub digest: Digest,
+    /// What a difference means.
+    pub mode: LockMode,
+    /// Whether the chain was as agreed.
+    pub agrees: bool,
 }
 
 /// A link as the record keeps it.

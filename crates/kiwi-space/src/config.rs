@@ -331,8 +331,9 @@ mod tests {
     #[test]
     fn the_stricter_lock_mode_holds() {
         let mode = |mode: &str| file(&format!("[lockfiles]\nmode = \"{mode}\"")).0;
-        let in_force =
-            |user: &ConfigFile, project: &ConfigFile| Config::in_force(user, project, &mut Vec::new()).lock_mode;
+        let in_force = |user: &ConfigFile, project: &ConfigFile| {
+            Config::in_force(user, project, &mut Vec::new()).lock_mode
+        };
         let silent = ConfigFile::default();
         assert_eq!(in_force(&silent, &silent), None);
         assert_eq!(in_force(&silent, &mode("off")), Some(LockMode::Off));

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::locks::LockProblem;
+
 /// Why something in a space cannot be used, or could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SpaceError {
@@ -185,6 +187,16 @@ pub enum SpaceError {
         /// Where it was.
         handle: String,
     },
+    /// A lockfile that is there and cannot be used.
+    #[error("lockfile `{}`: {problem}", show(path))]
+    Lockfile {
+        /// The file.
+        path: PathBuf,
+        /// The tool its name speaks of.
+        tool: ToolId,
+        /// What is wrong with it.
+        problem: LockProblem,
+    },
     /// A file or folder that cannot be read.
     #[error("cannot read `{}`: {}", show(path), plain(source))]
     Unreadable {
@@ -245,6 +257,15 @@ pub enum PathProblem {
     /// A folder of `packages/{id}/` whose name is not a version.
     #[error("has a name that is not a semantic version")]
     NotAVersion,
+    /// A category that cannot be a folder among lockfiles.
+    #[error("is not a category")]
+    NotACategory,
+    /// A hash that no name of a lockfile carries.
+    #[error("is not a chain hash of 12 hex digits")]
+    NotAChainHash,
+    /// A symlink where only a folder will do.
+    #[error("is a symlink, and nothing is written or looked for through it")]
+    Symlink,
 }
 
 impl SpaceError {
@@ -291,6 +312,7 @@ impl Explain for SpaceError {
             | Self::RecordDiffers { .. }
             | Self::RecordBroken { .. }
             | Self::NotAsExpected { .. } => ErrorKind::IntegrityMismatch,
+            Self::Lockfile { problem, .. } => problem.kind(),
             Self::Unwritable { .. } => ErrorKind::Internal,
         }
     }
@@ -298,6 +320,9 @@ impl Explain for SpaceError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Manifest(error) => return error.hint(),
+            Self::Lockfile { tool, problem, .. } => {
+                return problem.hint().map(|hint| hint.replace("TOOL", tool.as_str()));
+            }
             Self::NoProject { .. } => "run `kiwi init` there, or name a folder that has `.ai`",
             Self::ProjectIsUser { .. } => {
                 "leave `--project` out: tools of the user space are found everywhere"
@@ -319,6 +344,10 @@ impl Explain for SpaceError {
                 "use lowercase letters, digits and `_`, starting with a letter; a name that starts with `_` is passed over"
             }
             Self::BadPath { problem: PathProblem::NotAVersion, .. } => "write three numbers, such as `1.0.0`",
+            Self::BadPath { problem: PathProblem::NotACategory, .. } => {
+                "write names joined by `/`, such as `data/csv`; none may be empty or start with a dot"
+            }
+            Self::BadPath { problem: PathProblem::Symlink, .. } => "put a folder in its place",
             Self::TooLarge { .. } => "keep data and dependencies outside the tool",
             Self::MissingModule { .. } => "put the module there, or take it out of `lib_imports`",
             Self::ModuleCollision { .. } => "rename the tool's own file",
@@ -356,6 +385,7 @@ impl Explain for SpaceError {
                 json!({"tool": tool, "file": changes.first().map(FileChange::path), "changes": changes.iter().map(ToString::to_string).collect::<Vec<_>>()})
             }
             Self::Unfit { tool, .. } => json!({"tool": tool}),
+            Self::Lockfile { path, tool, .. } => json!({"tool_id": tool, "file": show(path)}),
             Self::RecordDiffers { tool, record, .. } | Self::RecordBroken { tool, record, .. } => {
                 json!({"tool": tool, "file": show(record)})
             }
@@ -399,7 +429,7 @@ pub(crate) fn show(path: &Path) -> String {
 }
 
 /// The system's sentence without `(os error 2)`, which helps nobody.
-fn plain(error: &io::Error) -> String {
+pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();

@@ -1,15 +1,16 @@
 //! The three spaces: where tools lie, and who they are.
 //!
 //! **Owns** the project and user space on disk, the system space inside the binary, installed packages and their
-//! records, `config/kiwi.toml`, and the first files of a project. It reads every form a tool can have, hashes exactly
-//! the bytes it hands out, and finds a tool among a hundred thousand without looking through them.
+//! records, lockfiles and their index, `config/kiwi.toml`, and the first files of a project. It reads every form a tool
+//! can have, hashes exactly the bytes it hands out, and finds a tool among a hundred thousand without looking through
+//! them.
 //!
 //! **Deliberately absent**: processes, connections, output, the environment (the caller passes [`Locations`] in), and
 //! judgement: this crate says what is there and what was recorded; `kiwi-chain` decides whether the two agree.
 //! Nothing is ever imported or run to read metadata.
 //!
 //! Read first: [`Spaces`] (where everything is; implements [`kiwi_chain::Catalog`]), [`Packages`] (what installs),
-//! [`SpaceError`] (what can be wrong).
+//! [`Locks`] (what was agreed to run), [`SpaceError`] (what can be wrong).
 
 mod assemble;
 mod catalog;
@@ -22,6 +23,7 @@ mod index;
 mod kind;
 mod list;
 mod loader;
+mod locks;
 mod modules;
 mod packages;
 mod root;
@@ -36,6 +38,7 @@ pub use catalog::Shadowed;
 pub use config::{Config, ConfigFile, Limits, Mode, config_schema};
 pub use error::{PathProblem, SpaceError};
 pub use list::Listed;
+pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored};
 pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use spaces::{Locations, Spaces};

@@ -12,6 +12,7 @@ use crate::error::SpaceError;
 use crate::index::Index;
 use crate::kind::Item;
 use crate::loader::{Caches, Loader};
+use crate::locks::Locks;
 use crate::packages::Packages;
 use crate::root::Root;
 use crate::system::System;
@@ -112,6 +113,11 @@ impl Spaces {
     pub fn packages(&self, space: Space) -> Result<Packages<'_>, SpaceError> {
         let home = self.home(space).ok_or(SpaceError::NoSpace { space })?;
         Ok(Packages { spaces: self, home })
+    }
+
+    /// The lockfiles of the project and the user space.
+    pub fn locks(&self) -> Locks<'_> {
+        Locks { spaces: self }
     }
 
     /// The bytes of an embedded file (`rules/default.kappa`), checked against the digest taken when Kiwi was built.

@@ -1,0 +1,197 @@
+//! Files and index brought together. The files are right; the index only saves reading them.
+
+use jiff::Timestamp;
+use kiwi_model::lockfile::{LockName, Lockfile};
+use kiwi_model::{Explain as _, Fault, Space, Version};
+use std::collections::{BTreeMap, HashMap};
+
+use super::index::{self, Health, Index, Noted};
+use super::place::{inside, path_of};
+use super::read::read_settled;
+use super::walk::{Found, Walked, walk};
+use super::{LockProblem, time};
+use crate::error::SpaceError;
+use crate::root::Root;
+use crate::stamp;
+
+/// Told how many of how many files were read.
+pub(super) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+/// What is known of one lockfile.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) name: LockName,
+    pub(super) chain_hash: String,
+    pub(super) created_at: Timestamp,
+    pub(super) last_validated: Timestamp,
+    pub(super) problem: Option<Fault>,
+}
+
+/// What the content of a file said, and when that file was modified.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) name: LockName,
+    pub(super) chain_hash: String,
+    pub(super) created_at: Timestamp,
+    pub(super) modified: Timestamp,
+}
+
+/// Files whose content is known already, by key.
+pub(super) type Known = HashMap<String, Content>;
+
+/// The store as it is.
+#[derive(Default)]
+pub(super) struct View {
+    pub(super) rows: BTreeMap<String, Row>,
+    /// Before anything was looked at.
+    pub(super) updated_at: Timestamp,
+    /// Whether the index says something else.
+    pub(super) changed: bool,
+    pub(super) leftovers: Vec<String>,
+    /// What had to be read for it.
+    pub(super) read: Known,
+}
+
+/// How far the index is believed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Files that were not touched since it was written are not read.
+    Index,
+    /// Every file is read.
+    Nothing,
+}
+
+impl Content {
+    pub(super) fn new(name: LockName, lock: &Lockfile, modified: Timestamp) -> Self {
+        let created_at = time::parse(&lock.generated_at).unwrap_or(modified);
+        Self { name, chain_hash: lock.chain_hash.clone(), created_at, modified }
+    }
+
+    /// When it was last known to be good, as far as the file alone tells.
+    fn last_validated(&self, now: Timestamp) -> Timestamp {
+        self.modified.max(self.created_at).min(now)
+    }
+}
+
+/// Looks at every name, and reads what the index does not know or may know wrongly.
+pub(super) fn reconcile(
+    root: &Root,
+    scope: Space,
+    trust: Trust,
+    known: &Known,
+    progress: Progress<'_>,
+) -> Result<View, SpaceError> {
+    let now = time::of_system(stamp::now());
+    let mut index = index::read(root, scope, now);
+    if trust == Trust::Nothing {
+        index.updated_at = None;
+    }
+    let Walked { found, leftovers } = walk(root)?;
+    let mut view = View {
+        rows: BTreeMap::new(),
+        updated_at: now,
+        changed: index.health == Health::Broken,
+        leftovers,
+        read: Known::new(),
+    };
+    let mut unknown = Vec::new();
+    for found in found {
+        // What this process wrote or read itself comes first: two writes can bear the same time.
+        let content = known.get(&found.key).filter(|content| Some(content.modified) == found.modified);
+        if let Some(content) = content {
+            view.add(found.key, content.clone(), &mut index);
+        } else if let Some(row) = untouched(&found, &index) {
+            index.noted.remove(&found.key);
+            view.rows.insert(found.key, row);
+        } else {
+            unknown.push(found);
+        }
+    }
+    let total = unknown.len();
+    for (done, found) in unknown.into_iter().enumerate() {
+        let Found { key, name, modified } = found;
+        match read_settled(root, &key, name.clone()) {
+            Ok(Some((read, name))) => {
+                let content = Content::new(name, &read.lock, read.modified);
+                view.read.insert(key.clone(), content.clone());
+                view.add(key, content, &mut index);
+            }
+            // Gone since it was seen.
+            Ok(None) => {}
+            Err(problem) => view.add_broken(root, key, name, modified, problem),
+        }
+        progress(done + 1, total);
+    }
+    // Lines without a file, and lines about files that broke.
+    view.changed |= !index.noted.is_empty();
+    Ok(view)
+}
+
+impl View {
+    fn add(&mut self, key: String, content: Content, index: &mut Index) {
+        let noted = index.noted.remove(&key);
+        let of_file = content.last_validated(self.updated_at);
+        let is_seen = index.updated_at.is_some_and(|at| content.modified <= at);
+        let last_validated = match &noted {
+            // The index saw the file as it is: then a person may have set the time in it.
+            Some(noted) if is_seen => noted.last_validated,
+            Some(noted) => noted.last_validated.max(of_file),
+            None => of_file,
+        };
+        let Content { name, chain_hash, created_at, .. } = content;
+        let row = Row { name, chain_hash, created_at, last_validated, problem: None };
+        let same = noted.is_some_and(|noted| {
+            noted == Noted { chain_hash: row.chain_hash.clone(), created_at, last_validated }
+        });
+        self.changed |= !(same && is_seen);
+        self.rows.insert(key, row);
+    }
+
+    fn add_broken(
+        &mut self,
+        root: &Root,
+        key: String,
+        name: LockName,
+        modified: Option<Timestamp>,
+        problem: LockProblem,
+    ) {
+        let at = modified.unwrap_or(self.updated_at).min(self.updated_at);
+        let path = root.absolute(&inside(&path_of(&key)));
+        let fault = SpaceError::Lockfile { path, tool: name.tool_id.clone(), problem }.fault();
+        let row =
+            Row { name, chain_hash: String::new(), created_at: at, last_validated: at, problem: Some(fault) };
+        self.rows.insert(key, row);
+    }
+}
+
+/// What the index says about a file that was not modified since the index was written.
+fn untouched(found: &Found, index: &Index) -> Option<Row> {
+    let noted = index.noted.get(&found.key)?;
+    if found.modified? > index.updated_at? {
+        return None;
+    }
+    let name = settle(found.name.clone(), &noted.chain_hash);
+    if name.alternative.as_ref().is_some_and(|hash| *hash != noted.chain_hash) {
+        return None;
+    }
+    Some(Row {
+        name,
+        chain_hash: noted.chain_hash.clone(),
+        created_at: noted.created_at,
+        last_validated: noted.last_validated,
+        problem: None,
+    })
+}
+
+/// A version that ends with the hash of its own chain is that of an alternative of a prerelease.
+fn settle(name: LockName, chain_hash: &str) -> LockName {
+    if name.alternative.is_some() || (name.version.pre.is_empty() && name.version.build.is_empty()) {
+        return name;
+    }
+    let text = name.version.to_string();
+    let shorter = text.strip_suffix(chain_hash).and_then(|text| text.strip_suffix('.'));
+    match shorter.and_then(|text| Version::parse(text).ok()) {
+        Some(version) => LockName { version, alternative: Some(chain_hash.to_owned()), ..name },
+        None => name,
+    }
+}

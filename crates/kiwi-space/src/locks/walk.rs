@@ -1,0 +1,111 @@
+//! Going through the folders of the store: names and times, no file is opened.
+
+use jiff::Timestamp;
+use kiwi_model::lockfile::LockName;
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+
+use super::place::{TEMPORARY, inside, is_part, join, key_of, may_nest};
+use super::time;
+use crate::error::{PathProblem, SpaceError};
+use crate::root::Root;
+
+/// A file whose name is that of a lockfile.
+pub(super) struct Found {
+    pub(super) key: String,
+    pub(super) name: LockName,
+    /// When it was modified; not known of a symlink, whose target has to be opened for that.
+    pub(super) modified: Option<Timestamp>,
+}
+
+/// What lies in the store.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) found: Vec<Found>,
+    /// What writers left behind that were killed.
+    pub(super) leftovers: Vec<String>,
+}
+
+/// One file on the way.
+struct Seen<'a> {
+    folder: &'a OwnedFd,
+    category: &'a str,
+    file: &'a str,
+    kind: FileType,
+}
+
+/// Everything in the store.
+pub(super) fn walk(root: &Root) -> Result<Walked, SpaceError> {
+    let mut walked = Walked::default();
+    let _ = visit(root, &mut |seen| {
+        if seen.file.starts_with(TEMPORARY) {
+            walked.leftovers.push(join(seen.category, seen.file));
+        } else if let Some(name) = LockName::parse(seen.file) {
+            let modified = if seen.kind == FileType::Symlink {
+                None
+            } else {
+                match statat(seen.folder, seen.file, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Some(time::modified(&stat)),
+                    // Gone since it was seen.
+                    Err(_) => return ControlFlow::Continue(()),
+                }
+            };
+            walked.found.push(Found { key: key_of(seen.category, &name), name, modified });
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(walked)
+}
+
+/// Whether there is one lockfile; stops at the first.
+pub(super) fn has_any(root: &Root) -> bool {
+    let found = visit(root, &mut |seen| match LockName::parse(seen.file) {
+        Some(_) => ControlFlow::Break(()),
+        None => ControlFlow::Continue(()),
+    });
+    found.map_or(true, |flow| flow.is_break())
+}
+
+/// Visits files, and symlinks to whatever; symlinked folders are not entered, so that the tree has an end.
+fn visit(
+    root: &Root,
+    each: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, SpaceError> {
+    let mut pending = vec![String::new()];
+    while let Some(category) = pending.pop() {
+        let path = root.absolute(&inside(&category));
+        let unreadable = |error: Errno| SpaceError::unreadable(&path, error);
+        let folder = match root.open_plain_folder(&inside(&category)) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => continue,
+            // Replaced since it was seen.
+            Err(Errno::LOOP | Errno::NOTDIR) if !category.is_empty() => continue,
+            Err(Errno::LOOP) => return Err(SpaceError::bad_path(&path, PathProblem::Symlink)),
+            Err(Errno::NOTDIR) => return Err(SpaceError::bad_path(&path, PathProblem::NotFolder)),
+            Err(error) => return Err(unreadable(error)),
+        };
+        for entry in Dir::read_from(&folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let Ok(file) = entry.file_name().to_str() else { continue };
+            let kind = match entry.file_type() {
+                FileType::Unknown => statat(&folder, file, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                kind => kind,
+            };
+            match kind {
+                FileType::Directory if is_part(file) && may_nest(&category) => {
+                    pending.push(join(&category, file));
+                }
+                FileType::RegularFile | FileType::Symlink
+                    if each(Seen { folder: &folder, category: &category, file, kind }).is_break() =>
+                {
+                    return Ok(ControlFlow::Break(()));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
