@@ -1,7 +1,7 @@
 //! The configuration of a whole chain: merged from the primitive up to the leaf, child over parent.
 
 use kiwi_model::yaml::Place;
-use kiwi_model::{ManifestError, Space};
+use kiwi_model::{Language, ManifestError, Space};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -50,6 +50,18 @@ impl Merged {
         let mut config = Value::Object(self.template.clone());
         replace(&mut config, "{entrypoint}", name);
         config
+    }
+
+    /// The language whose packages go into an environment of their own.
+    pub fn language(&self) -> Option<Language> {
+        let is_wanted = |wanted: &Value| wanted.get("enabled") != Some(&Value::Bool(false));
+        let key = |language: &Language| self.template.get(language.config_key()).is_some_and(is_wanted);
+        Language::ALL.into_iter().find(key)
+    }
+
+    /// The program that is started, where parameters have no say in it.
+    pub fn program(&self) -> Option<&str> {
+        self.template.get("command").and_then(Value::as_str).filter(|command| !command.contains(['{', '$']))
     }
 }
 

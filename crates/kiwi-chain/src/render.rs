@@ -1,13 +1,13 @@
 //! From a merged configuration and parameters to something a primitive can do.
 
 use kiwi_model::yaml::Place;
-use kiwi_model::{ManifestError, Piece, Space, Text, canonical};
+use kiwi_model::{Language, ManifestError, Piece, Space, Text, canonical};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::error::ChainError;
-use crate::merge::{Entrypoint, Primitive};
+use crate::merge::{Entrypoint, Merged, Primitive};
 use crate::plan::Plan;
 use crate::template::{Insert, Names, Rendered, as_text, render};
 
@@ -42,8 +42,8 @@ pub struct ProcessCall {
     pub timeout: Option<f64>,
     /// Bytes it may print.
     pub output: Option<u64>,
-    /// Whether language packages go into an environment of their own.
-    pub wants_environment: bool,
+    /// The language whose packages go into an environment of their own.
+    pub environment: Option<Language>,
 }
 
 /// One HTTP request.
@@ -94,7 +94,13 @@ impl Invocation {
                 "stdin": call.stdin.to_string(),
             }),
             Self::Http(call) => {
-                json!({"method": call.method, "url": call.url, "headers": call.headers, "query": call.query})
+                let body = match &call.body {
+                    HttpBody::Empty => Value::Null,
+                    HttpBody::Json(value) => value.clone(),
+                    HttpBody::Text(text) => json!(text),
+                    HttpBody::Form(fields) => json!(fields),
+                };
+                json!({"method": call.method, "url": call.url, "headers": call.headers, "query": call.query, "body": body})
             }
         }
     }
@@ -115,7 +121,7 @@ pub fn invocation(
         env: merged.template.get("env"),
     };
     match merged.primitive {
-        Primitive::Subprocess => renderer.process(&merged.template).map(Invocation::Process),
+        Primitive::Subprocess => renderer.process(merged).map(Invocation::Process),
         Primitive::HttpClient => renderer.http(&merged.template).map(Invocation::Http),
     }
 }
@@ -129,7 +135,8 @@ struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    fn process(&self, config: &Map<String, Value>) -> Result<ProcessCall, ChainError> {
+    fn process(&self, merged: &Merged) -> Result<ProcessCall, ChainError> {
+        let config = &merged.template;
         let mut env = self.param_variables()?;
         let Some(command) = config.get("command") else {
             let hint = "call a tool that rests on it, or give one a `config.command`".to_owned();
@@ -164,9 +171,7 @@ impl Renderer<'_> {
             stdin,
             timeout: config.get("timeout").and_then(Value::as_f64),
             output: config.get("limits").and_then(|limits| limits.get("output")?.as_u64()),
-            wants_environment: config
-                .get("venv")
-                .is_some_and(|venv| venv.get("enabled") != Some(&Value::Bool(false))),
+            environment: merged.language(),
         })
     }
 

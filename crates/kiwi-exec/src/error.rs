@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::environment::PinDifference;
 use crate::process::Stream;
 
 /// Why a process or a request did not come to its end.
@@ -126,6 +127,12 @@ pub enum ExecError {
         /// The last lines the installer wrote.
         output: String,
     },
+    /// What was installed is not what is pinned.
+    #[error("installed packages differ from their pins: {}", differing(differences))]
+    PinsDiffer {
+        /// All of them.
+        differences: Vec<PinDifference>,
+    },
     /// Not an address Kiwi can ask.
     #[error("`{url}` is not a usable address: {why}")]
     BadUrl {
@@ -218,6 +225,7 @@ impl Explain for ExecError {
             | Self::BadRequest { .. } => ErrorKind::InvalidParams,
             Self::Tampered { .. } => ErrorKind::IntegrityMismatch,
             Self::UnsafePath { .. } | Self::BadRequirement { .. } => ErrorKind::InvalidManifest,
+            Self::PinsDiffer { .. } => ErrorKind::LockfileMismatch,
             Self::SandboxUnavailable { .. } => ErrorKind::SandboxUnavailable,
             Self::Cancelled | Self::Lost | Self::HttpStatus { .. } | Self::TooManyRedirects { .. } => {
                 ErrorKind::ToolFailed
@@ -243,8 +251,9 @@ impl Explain for ExecError {
             }
             Self::Lost => "the tool, or the system's out-of-memory killer, ended Kiwi's launcher process".into(),
             Self::EnvironmentFailed { .. } => {
-                "check the names in `requires`, the network, and that wheels exist for this interpreter".into()
+                "check the names in `requires`, the network, and for Python that wheels exist for this interpreter".into()
             }
+            Self::PinsDiffer { .. } => "`kiwi lockfile update` pins what is there now".into(),
             Self::BadUrl { .. } => "an address starts with `http://` or `https://` and names a host".into(),
             Self::HttpTimeout { .. } => "raise `timeout` in the tool's `config` if the service needs longer".into(),
             Self::ResponseLimit { .. } => "ask for less, or raise `max_response`".into(),
@@ -286,6 +295,10 @@ impl Explain for ExecError {
             Self::EnvironmentFailed { requires, installer, output } => {
                 json!({"requires": requires, "installer": installer, "output": output})
             }
+            Self::PinsDiffer { differences } => differences
+                .iter()
+                .map(|it| json!({"name": it.name, "pinned": it.pinned, "installed": it.installed}))
+                .collect(),
             Self::ResponseLimit { url, limit } => json!({"url": url, "limit": limit}),
             Self::HttpStatus { url, status, body } => json!({"url": url, "status": status, "body": body}),
             Self::TooManyRedirects { url, limit } => json!({"url": url, "limit": limit}),
@@ -309,6 +322,7 @@ fn how_to_install(program: &str) -> String {
             "install Python 3, for example `apt install python3` or `uv python install`".into()
         }
         "node" => "install Node.js, for example `apt install nodejs`".into(),
+        "npm" => "install npm, for example `apt install npm`; most other builds of Node.js bring it".into(),
         "uv" => "install uv: see https://docs.astral.sh/uv".into(),
         "docker" | "podman" => "install Docker or Podman and see that its service runs".into(),
         _ if program.contains('/') => format!("see that `{program}` exists"),
@@ -329,6 +343,10 @@ fn seconds(duration: Duration) -> String {
 
 fn list(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn differing(differences: &[PinDifference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn last_line(output: &str) -> &str {

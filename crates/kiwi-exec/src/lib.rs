@@ -1,7 +1,8 @@
 //! The only room that acts on the world: it starts processes and opens connections.
 //!
 //! **Owns** the two primitives (`subprocess` as [`Launcher::run`], `http_client` as [`HttpClient::send`]), the
-//! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, and prepared Python environments.
+//! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, and prepared environments of language
+//! packages ([`Environments`]).
 //!
 //! **Deliberately absent**: policy (whoever calls has already decided), the environment (every variable and path is
 //! passed in), printing, and shells (programs get an argv list). What a level of isolation promises is either enforced
@@ -39,7 +40,7 @@ mod snapshot;
 mod which;
 mod wire;
 
-pub use environment::{Environment, Progress, PythonEnvironments, PythonWish};
+pub use environment::{Environment, Environments, PinDifference, Progress, Wanted, Wish};
 pub use error::ExecError;
 pub use http::{Body, HttpClient, HttpRequest, HttpResponse, Payload, Redirects};
 pub use launcher::launcher_main;

@@ -1,60 +1,29 @@
 //! Prepared Python environments, built for real. Needs an index of packages that pip can reach.
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-#![expect(clippy::disallowed_methods, reason = "pip has to be told how this machine reaches an index")]
 
 mod support;
 
-use kiwi_exec::{Environment, ExecError, ProgramSearch, PythonEnvironments, PythonWish};
-use kiwi_model::{ErrorKind, Explain};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use kiwi_exec::{Environment, Environments, ExecError, Wanted, Wish};
+use kiwi_model::{Digest, ErrorKind, Explain, Language, Pin};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use support::packages::{completed, differences, environments, interpreter, pinned, search_path, versions};
 use support::{Bench, block_on, process, wait_for_marked};
 
-fn search_path() -> String {
-    std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into())
+fn wish(requires: &[&str]) -> Wish {
+    support::packages::named(Language::Python, requires)
 }
 
-fn python() -> PathBuf {
-    let versions = BTreeMap::new();
-    let search = ProgramSearch { path: &search_path(), cwd: Path::new("/"), versions: &versions };
-    search.find("python3").unwrap()
-}
-
-/// What the builder, and only the builder, inherits.
-fn builder_env() -> Vec<(String, String)> {
-    let wanted = |name: &str| {
-        name.starts_with("PIP_")
-            || name.starts_with("UV_")
-            || name.to_ascii_lowercase().ends_with("_proxy")
-            || ["PATH", "HOME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"].contains(&name)
-    };
-    std::env::vars().filter(|(name, _)| wanted(name)).collect()
-}
-
-fn environments(bench: &Bench) -> PythonEnvironments {
-    PythonEnvironments {
-        cache: bench.home.path().join("environments"),
-        launcher: bench.launcher.clone(),
-        search_path: search_path(),
-    }
-}
-
-fn wish(requires: &[&str]) -> PythonWish {
-    PythonWish {
-        interpreter: python(),
-        requires: requires.iter().map(|name| (*name).to_owned()).collect(),
-        allow_source_builds: false,
-        builder_env: builder_env(),
-    }
+fn named(names: &[&str]) -> Wanted {
+    Wanted::Named(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 #[test]
 fn an_environment_is_built_once_and_used_by_all() {
     let bench = Bench::new();
-    let environments = environments(&bench);
+    let environments = environments(&bench, "cache");
     let wish = wish(&["six==1.16.0"]);
     assert_eq!(environments.ready(&wish).unwrap(), None);
     let installs = AtomicUsize::new(0);
@@ -75,20 +44,20 @@ fn an_environment_is_built_once_and_used_by_all() {
     assert_eq!(installs.load(Ordering::Relaxed), 1, "{:?}", told.lock().unwrap());
     let environment = built.first().unwrap();
     assert!(built.iter().all(|other| other == environment));
-    assert!(environment.installed.contains(&"six==1.16.0".to_owned()), "{:?}", environment.installed);
+    assert_eq!(versions(&environment.installed), ["six==1.16.0"]);
     assert_eq!(environments.ready(&wish).unwrap().as_ref(), Some(environment));
     let program =
-        process(environment.python.to_str().unwrap(), &["-c", "import six; print(six.__version__)"]);
+        process(environment.program.to_str().unwrap(), &["-c", "import six; print(six.__version__)"]);
     assert_eq!(bench.output(program), "1.16.0\n");
 
     // Order and repetition do not matter; what is asked for does.
-    let again = PythonWish { requires: vec![" six==1.16.0".into(), "six==1.16.0".into()], ..wish.clone() };
+    let again = Wish { packages: named(&[" six==1.16.0", "six==1.16.0"]), ..wish.clone() };
     assert_eq!(environments.ready(&again).unwrap().as_ref(), Some(environment));
-    let other = PythonWish { requires: vec!["six".into()], ..wish.clone() };
+    let other = Wish { packages: named(&["six"]), ..wish.clone() };
     assert_eq!(environments.ready(&other).unwrap(), None);
 
     // A folder without its marker is rubbish, whatever is in it.
-    let folder = environment.python.parent().and_then(Path::parent).unwrap();
+    let folder = environment.program.parent().and_then(Path::parent).unwrap();
     std::fs::remove_file(folder.join(".complete")).unwrap();
     std::fs::write(folder.join("rubbish"), "").unwrap();
     assert_eq!(environments.ready(&wish).unwrap(), None);
@@ -99,10 +68,10 @@ fn an_environment_is_built_once_and_used_by_all() {
 #[test]
 fn an_environment_without_packages_is_an_interpreter() {
     let bench = Bench::new();
-    let environment = block_on(environments(&bench).prepare(&wish(&[]), &|_: &str| ())).unwrap();
-    assert_eq!(environment.installed, Vec::<String>::new());
+    let environment = block_on(environments(&bench, "cache").prepare(&wish(&[]), &|_: &str| ())).unwrap();
+    assert_eq!(environment.installed, []);
     let program = process(
-        environment.python.to_str().unwrap(),
+        environment.program.to_str().unwrap(),
         &["-c", "import sys; print(sys.prefix != sys.base_prefix)"],
     );
     assert_eq!(bench.output(program), "True\n");
@@ -111,7 +80,7 @@ fn an_environment_without_packages_is_an_interpreter() {
 #[test]
 fn a_package_that_cannot_be_installed_says_why() {
     let bench = Bench::new();
-    let environments = environments(&bench);
+    let environments = environments(&bench, "cache");
     let mut wish = wish(&["kiwi-no-such-package==0.0.1"]);
     wish.builder_env = vec![
         ("PATH".into(), search_path()),
@@ -124,7 +93,7 @@ fn a_package_that_cannot_be_installed_says_why() {
     assert!(error.to_string().contains("kiwi-no-such-package==0.0.1"), "{error}");
     assert!(error.hint().is_some() && error.details().get("output").is_some());
     assert_eq!(environments.ready(&wish).unwrap(), None);
-    let option = PythonWish { requires: vec!["--index-url=http://evil".into()], ..wish };
+    let option = Wish { packages: named(&["--index-url=http://evil"]), ..wish };
     match block_on(environments.prepare(&option, &|_: &str| ())).unwrap_err() {
         error @ ExecError::BadRequirement { .. } => assert_eq!(error.kind(), ErrorKind::InvalidManifest),
         other => panic!("{other}"),
@@ -135,7 +104,7 @@ fn a_package_that_cannot_be_installed_says_why() {
 fn an_interrupted_build_is_not_used_and_leaves_nothing_running() {
     let bench = Bench::new();
     // Without uv, which might have finished by then.
-    let environments = PythonEnvironments { search_path: String::new(), ..environments(&bench) };
+    let environments = Environments { search_path: String::new(), ..environments(&bench, "cache") };
     let wish = wish(&["six==1.16.0"]);
     let folder = environments.cache.to_str().unwrap().to_owned();
     block_on(async {
@@ -148,4 +117,82 @@ fn an_interrupted_build_is_not_used_and_leaves_nothing_running() {
     });
     wait_for_marked(&folder, 0);
     assert_eq!(environments.ready(&wish).unwrap(), None);
+}
+
+#[test]
+fn pins_give_the_same_environment_again_and_nothing_else() {
+    let bench = Bench::new();
+    let wish = wish(&["python-dateutil==2.9.0.post0"]);
+    let first = block_on(environments(&bench, "first").prepare(&wish, &|_: &str| ())).unwrap();
+    assert!(first.installed.iter().all(|pin| pin.integrity.is_some()));
+    let [dateutil, six] = first.installed.as_slice() else { panic!("{:?}", first.installed) };
+    assert_eq!((dateutil.name.as_str(), six.name.as_str()), ("python-dateutil", "six"));
+    let asked = bench.output(process(first.program.to_str().unwrap(), &["-V"]));
+    assert_eq!(asked.trim(), format!("Python {}", first.interpreter));
+
+    let second = environments(&bench, "second");
+    let again = block_on(second.prepare(&pinned(&wish, &first.installed), &|_: &str| ())).unwrap();
+    assert_eq!((&again.installed, &again.interpreter), (&first.installed, &first.interpreter));
+    let program = process(again.program.to_str().unwrap(), &["-c", "import dateutil.tz"]);
+    assert_eq!(bench.output(program), "");
+
+    // What is not pinned is not installed, whatever depends on it; another spelling is the same name.
+    let alone = Pin { name: "Python_DateUtil".into(), integrity: None, ..dateutil.clone() };
+    let alone = block_on(second.prepare(&pinned(&wish, &[alone]), &|_: &str| ())).unwrap();
+    assert_eq!(alone.installed, std::slice::from_ref(dateutil));
+    assert_eq!(completed(&second, Language::Python), 2);
+}
+
+#[test]
+fn other_files_under_the_same_version_are_refused() {
+    let bench = Bench::new();
+    let environments = environments(&bench, "cache");
+    let wrong = Pin { name: "six".into(), version: "1.16.0".into(), integrity: Some(Digest::of(b"other")) };
+    let wish = pinned(&wish(&[]), std::slice::from_ref(&wrong));
+    let error = block_on(environments.prepare(&wish, &|_: &str| ())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockfileMismatch);
+    assert!(error.hint().unwrap().contains("kiwi lockfile update"));
+    let differences = differences::<()>(Err(error));
+    let [(name, old, new)] = differences.as_slice() else { panic!("{differences:?}") };
+    assert_eq!((name.as_str(), old.as_str()), ("six", &*format!("1.16.0 {}", Digest::of(b"other"))));
+    assert!(new.starts_with("1.16.0 sha256:") && old != new, "{new}");
+    assert_eq!((environments.ready(&wish).unwrap(), completed(&environments, Language::Python)), (None, 0));
+}
+
+#[test]
+fn an_interpreter_without_pip_serves_too() {
+    let bench = Bench::new();
+    let bare = bench.home.path().join("bare");
+    let python = interpreter(Language::Python);
+    let venv = ["-I", "-m", "venv", "--without-pip", bare.to_str().unwrap()];
+    bench.output(process(python.to_str().unwrap(), &venv));
+    // Without uv, which needs no pip.
+    let environments = Environments { search_path: String::new(), ..environments(&bench, "cache") };
+    let wish = Wish { interpreter: bare.join("bin/python"), ..wish(&["six==1.16.0"]) };
+    let environment = block_on(environments.prepare(&wish, &|_: &str| ())).unwrap();
+    assert_eq!(versions(&environment.installed), ["six==1.16.0"]);
+    let folder = environment.program.parent().and_then(Path::parent).unwrap();
+    assert!(!folder.join(".installer").exists());
+}
+
+#[test]
+fn the_version_of_an_interpreter_is_asked_once() {
+    let bench = Bench::new();
+    let environments = environments(&bench, "cache");
+    let (program, count) = (bench.home.path().join("python"), bench.home.path().join("count"));
+    let write = |version: &str| {
+        let script = format!("#!/bin/sh\necho once >> {}\necho Python {version}\n", count.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let ask = || block_on(environments.version_of(Language::Python, &program));
+    let starts = || std::fs::read_to_string(&count).unwrap().lines().count();
+    write("3.9.1");
+    assert_eq!([ask().unwrap(), ask().unwrap()], ["3.9.1", "3.9.1"]);
+    assert_eq!(starts(), 1);
+    write("3.10.11");
+    assert_eq!([ask().unwrap(), ask().unwrap()], ["3.10.11", "3.10.11"]);
+    assert_eq!(starts(), 2);
+    write("whatever");
+    assert_eq!(ask().unwrap_err().kind(), ErrorKind::MissingRequirement);
 }

@@ -26,6 +26,16 @@ impl Host {
         self.environment.get("PATH").map_or(DEFAULT_PATH, String::as_str)
     }
 
+    /// Whether nobody watches: a build machine says so of itself.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.environment.get("CI").is_some_and(|value| value == "true" || value == "1")
+    }
+
+    /// What stands for a variable where machines are compared: its value is this machine's own, and may be a secret.
+    pub(crate) fn symbol(name: &str) -> String {
+        if name == "HOME" { "<home>".to_owned() } else { format!("<env:{name}>") }
+    }
+
     /// What a tool's environment starts from: next to nothing, or everything where its manifest says `trusted`.
     pub(crate) fn base_environment(&self, everything: bool) -> BTreeMap<String, String> {
         let mut base: BTreeMap<String, String> = if everything {
@@ -42,8 +52,8 @@ impl Host {
 }
 
 /// Variables that the builder of an environment, and only it, inherits beside the usual ones.
-const BUILDER_PREFIXES: [&str; 2] = ["PIP_", "UV_"];
-const BUILDER_NAMES: [&str; 10] = [
+const BUILDER_PREFIXES: [&str; 4] = ["PIP_", "UV_", "npm_config_", "NPM_CONFIG_"];
+const BUILDER_NAMES: [&str; 11] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
@@ -54,6 +64,7 @@ const BUILDER_NAMES: [&str; 10] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
 ];
 
 impl Host {

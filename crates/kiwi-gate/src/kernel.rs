@@ -2,26 +2,29 @@
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
 use kiwi_exec::Launcher;
+use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
-use kiwi_model::{Explain, Fault, Status, ToolRef};
+use kiwi_model::{Digest, Explain, Fault, Status, ToolRef, canonical};
 use kiwi_space::Spaces;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::agreement::Planned;
 use crate::audit::{AuditLog, Durability, now};
 use crate::host::Host;
 use crate::outcome::{Outcome, Timing};
+use crate::planner::Planner;
+use crate::prepare::Preparer;
 use crate::request::Request;
 use crate::stage::{Call, Next, Reply, Stage};
 use crate::stages::{Dispatch, Ready, Record};
 
-/// The kernel: spaces, caches, the audit log and the stages.
+/// The kernel: spaces, plans, the audit log and the stages.
 pub struct Kernel {
-    spaces: Arc<Spaces>,
+    pub(crate) planner: Planner,
+    pub(crate) preparer: Arc<Preparer>,
     host: Arc<Host>,
-    caches: Caches,
-    mode: Mode,
     audit: Arc<AuditLog>,
     launcher: Launcher,
     stages: Vec<Box<dyn Stage>>,
@@ -34,40 +37,60 @@ impl Kernel {
     pub fn new(spaces: Arc<Spaces>, host: Host) -> Result<Self, Fault> {
         let host = Arc::new(host);
         let (config, notices) = spaces.config().map_err(|error| error.fault())?;
-        let mode = match config.mode {
-            kiwi_space::Mode::Strict => Mode::Strict,
-            kiwi_space::Mode::Lenient => Mode::Lenient,
-        };
         let audit = Arc::new(AuditLog::new(spaces.audit_dir().ok()));
         let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
+        let config = Arc::new(config);
+        let preparer =
+            Arc::new(Preparer::new(Arc::clone(&host), &spaces, Arc::clone(&config), launcher.clone()));
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Ready { host: Arc::clone(&host) }),
             Box::new(Record { audit: Arc::clone(&audit) }),
-            Box::new(Dispatch::new(Arc::clone(&host), &spaces, config, launcher.clone())),
+            Box::new(Dispatch::new(
+                Arc::clone(&host),
+                &spaces,
+                Arc::clone(&config),
+                launcher.clone(),
+                Arc::clone(&preparer),
+            )),
         ];
-        Ok(Self { spaces, host, caches: Caches::default(), mode, audit, launcher, stages, notices })
+        let planner = Planner {
+            spaces,
+            caches: Caches::default(),
+            validation: match config.mode {
+                kiwi_space::Mode::Strict => Mode::Strict,
+                kiwi_space::Mode::Lenient => Mode::Lenient,
+            },
+            lock_mode: config.lock_mode,
+            unattended: host.is_unattended(),
+        };
+        Ok(Self { planner, preparer, host, audit, launcher, stages, notices })
     }
 
     /// The spaces this kernel reads.
     pub fn spaces(&self) -> &Spaces {
-        &self.spaces
+        &self.planner.spaces
     }
 
     /// Hits and misses of every cache, by name.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let mut counters = self.caches.counters();
-        counters.extend(self.spaces.counters());
+        let mut counters = self.planner.caches.counters();
+        counters.extend(self.spaces().counters());
         counters
     }
 
-    /// Resolves, verifies, validates and merges, without any effect. A faulty chain is returned whole.
+    /// What a call would run and what was agreed about it, without any effect. A faulty chain is returned whole.
+    pub fn planned(&self, tool: &ToolRef, lock: Option<LockMode>) -> Result<Planned, Fault> {
+        self.planner.planned(tool, lock)
+    }
+
+    /// What a call would run.
     pub fn plan(&self, tool: &ToolRef) -> Result<Plan, Fault> {
-        kiwi_chain::plan(self.spaces.as_ref(), tool, self.mode, &self.caches).map_err(|error| error.fault())
+        self.planned(tool, None).map(|planned| planned.plan)
     }
 
     /// The tool that is meant, whether or not its chain is sound.
     pub fn find(&self, tool: &ToolRef) -> Result<Arc<Tool>, Fault> {
-        kiwi_chain::find(self.spaces.as_ref(), tool).map_err(|error| error.fault())
+        kiwi_chain::find(self.planner.spaces.as_ref(), tool).map_err(|error| error.fault())
     }
 
     /// Gets the next call's launcher going while that call is still being planned. For a face that makes one call.
@@ -79,23 +102,28 @@ impl Kernel {
     pub async fn call(&self, request: Request) -> Outcome {
         let begun = Instant::now();
         let session = request.session.to_string();
-        let plan = match self.plan(&request.tool) {
-            Ok(plan) => plan,
+        let planned = match self.planned(&request.tool, request.lock) {
+            Ok(planned) => planned,
             Err(fault) => return self.unplanned(&request, fault, begun),
         };
-        let params = plan
-            .require()
-            .and_then(|()| plan.check_params(request.arguments.clone().read(plan.parameters())));
+        let plan = &planned.plan;
+        let params = planned.require().and_then(|()| {
+            let params = request.arguments.clone().read(plan.parameters());
+            plan.check_params(params).map_err(|error| error.fault())
+        });
         let params = match params {
             Ok(params) => params,
-            Err(error) => return self.unplanned(&request, error.fault(), begun).planned(&plan),
+            Err(fault) => return self.unplanned(&request, fault, begun).planned(plan),
         };
         let plan_us = micros(begun);
         let gate_begun = Instant::now();
         let result = if request.dry_run {
-            self.rehearse(&plan, &params)
+            self.rehearse(plan, &params)
         } else {
-            Next::new(&self.stages).run(Call { request: &request, plan: &plan, params }).await
+            if let Some(lock) = planned.lock.as_ref().filter(|lock| lock.differences.is_empty()) {
+                self.spaces().locks().touch(&lock.stored, jiff::Timestamp::now().into());
+            }
+            Next::new(&self.stages).run(Call { request: &request, planned: &planned, params }).await
         };
         let execute =
             result.as_ref().map_or(0, |reply| u64::try_from(reply.took.as_micros()).unwrap_or(u64::MAX));
@@ -115,18 +143,20 @@ impl Kernel {
             result: reply.result,
             stderr: reply.stderr,
             error,
-            warnings: self.notices.iter().cloned().chain(plan.warnings()).collect(),
+            warnings: self.notices.iter().cloned().chain(planned.warnings()).chain(reply.warnings).collect(),
             session,
             timing_us,
         };
-        outcome.planned(&plan)
+        outcome.planned(plan)
     }
 
     /// What would happen, without it happening.
     fn rehearse(&self, plan: &Plan, params: &Map<String, Value>) -> Result<Reply, Fault> {
-        let environment = |name: &str| self.host.environment.get(name).cloned();
-        let invocation = invocation(plan, params, &environment).map_err(|error| error.fault())?;
-        Ok(Reply { result: json!({"dry_run": true, "would": invocation.describe()}), ..Reply::default() })
+        let symbolic = |name: &str| self.host.environment.contains_key(name).then(|| Host::symbol(name));
+        let would = invocation(plan, params, &symbolic).map_err(|error| error.fault())?.describe();
+        let hash = canonical(&would).ok().map(|text| Digest::of(text.as_bytes()));
+        let result = json!({"dry_run": true, "would": would, "hash": hash});
+        Ok(Reply { result, ..Reply::default() })
     }
 
     /// A call that failed before its stages still leaves a record.
@@ -141,6 +171,7 @@ impl Kernel {
             integrity: None,
             chain_hash: None,
             chain: Vec::new(),
+            lockfile: None,
             params_hash: None,
             result: Some(CallResult {
                 ok: false,

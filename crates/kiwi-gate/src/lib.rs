@@ -8,16 +8,22 @@
 //!
 //! Read first: [`Request`] and [`Outcome`] (what goes in and comes out), [`Kernel`] (the path between them).
 
+mod agreement;
 mod audit;
 mod host;
 mod kernel;
+mod lockfiles;
 mod outcome;
+mod planner;
+mod prepare;
 mod request;
 mod stage;
 mod stages;
 
+pub use agreement::{Agreement, Planned};
 pub use host::Host;
 pub use kernel::Kernel;
+pub use lockfiles::Lockfiles;
 pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use request::{Arguments, Caller, Cancel, Request, Session};
 pub use stage::{Call, Next, Reply, Stage};

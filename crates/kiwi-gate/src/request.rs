@@ -2,6 +2,7 @@
 
 use kiwi_chain::read_assignment;
 use kiwi_exec::{Unwatched, Watch};
+use kiwi_model::lockfile::LockMode;
 use kiwi_model::{Isolation, ToolRef};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -104,6 +105,8 @@ pub struct Request {
     pub caller: Caller,
     /// In which session.
     pub session: Session,
+    /// What to do about its lockfile; the configuration may demand more.
+    pub lock: Option<LockMode>,
     /// At least this tightly.
     pub isolation: Option<Isolation>,
     /// Stop before the effect and say what would happen.
@@ -122,6 +125,7 @@ impl Request {
             arguments: arguments.into(),
             caller,
             session,
+            lock: None,
             isolation: None,
             dry_run: false,
             watch: Arc::new(Unwatched),

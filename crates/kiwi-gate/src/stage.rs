@@ -7,16 +7,24 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use crate::agreement::Planned;
 use crate::request::Request;
 
 /// A planned call on its way through the stages.
 pub struct Call<'a> {
     /// What was asked.
     pub request: &'a Request,
-    /// What it means.
-    pub plan: &'a Plan,
+    /// What it means, and what was agreed about it.
+    pub planned: &'a Planned,
     /// Parameters, completed with defaults and checked.
     pub params: Map<String, Value>,
+}
+
+impl<'a> Call<'a> {
+    /// What it means.
+    pub fn plan(&self) -> &'a Plan {
+        &self.planned.plan
+    }
 }
 
 /// What the effect gave.
@@ -28,6 +36,8 @@ pub struct Reply {
     pub stderr: String,
     /// Why it failed, if it did: an effect that fails still has output.
     pub failure: Option<Fault>,
+    /// Worth saying.
+    pub warnings: Vec<String>,
     /// How long the effect took.
     pub took: Duration,
 }

@@ -29,6 +29,8 @@ pub enum Command {
     Chain(commands::chain::Args),
     Tool(commands::tool::Args),
     Verify(commands::verify::Args),
+    #[command(visible_alias = "lock")]
+    Lockfile(commands::lockfile::Args),
     Schema(commands::schema::Args),
     Doctor(commands::doctor::Args),
     Demo(commands::demo::Args),
@@ -44,6 +46,7 @@ impl Command {
             Self::Chain(args) => args.run(context),
             Self::Tool(args) => args.run(context),
             Self::Verify(args) => args.run(context),
+            Self::Lockfile(args) => args.run(context),
             Self::Doctor(args) => Ok(args.run(context)),
             Self::Schema(args) => Ok(args.run()),
             Self::Completions(args) => Ok(args.run()),
@@ -58,6 +61,7 @@ impl Command {
             Self::Chain(args) => args.json,
             Self::Tool(args) => args.json(),
             Self::Verify(args) => args.json,
+            Self::Lockfile(args) => args.json(),
             Self::Doctor(args) => args.json,
             Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
         }

@@ -7,6 +7,7 @@ use kiwi_space::{Locations, Spaces};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The surroundings of a command.
 pub struct Context {
@@ -16,6 +17,8 @@ pub struct Context {
     pub kernel: Kernel,
     /// Kiwi's own environment.
     pub environment: BTreeMap<String, String>,
+    /// The running program.
+    pub kiwi: PathBuf,
 }
 
 impl Context {
@@ -44,9 +47,29 @@ impl Context {
             .map_err(|error| internal("the running program cannot be found", &error))?;
         let cwd = locations.cwd.clone();
         let spaces = Arc::new(Spaces::open(locations).map_err(|error| error.fault())?);
-        let host =
-            Host { environment: environment.clone(), kiwi, cwd: cwd.clone(), scratch: std::env::temp_dir() };
-        Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment })
+        let host = Host {
+            environment: environment.clone(),
+            kiwi: kiwi.clone(),
+            cwd: cwd.clone(),
+            scratch: std::env::temp_dir(),
+        };
+        Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
+    }
+
+    /// Waits for what takes its time.
+    pub fn wait<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| internal("the runtime does not start", &error))?;
+        Ok(runtime.block_on(work))
+    }
+
+    /// The time, for what is written down or grows old.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place of the program that reads the clock"
+    )]
+    pub fn now() -> SystemTime {
+        SystemTime::now()
     }
 
     /// The person at this terminal.

@@ -1,12 +1,12 @@
 //! The one place that prints. Data goes to standard output, everything else to standard error; colour only on a
 //! terminal.
 
-use anstream::{eprintln, println};
+use anstream::{eprint, eprintln, println};
 use anstyle::{AnsiColor, Style};
 use kiwi_model::{Fault, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
 /// Good.
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -57,6 +57,55 @@ pub fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => println!("{text}"),
         Err(error) => eprintln!("{} {error}", paint(BAD, "error:")),
+    }
+}
+
+/// One JSON object with one list in it, item by item as they come.
+pub fn json_list(name: &str, items: impl Iterator<Item = Value>) {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut separator = "";
+    let write = || -> std::io::Result<()> {
+        write!(out, "{{\"status\": \"success\", {}: [", json!(name))?;
+        for item in items {
+            write!(out, "{separator}\n  {item}")?;
+            separator = ",";
+        }
+        writeln!(out, "\n]}}")?;
+        out.flush()
+    };
+    // A closed pipe is the reader's choice.
+    let _ = write();
+}
+
+/// Counts long work aloud: in place on a terminal, else a line now and then. Short work is not worth a word.
+pub struct Counter {
+    what: &'static str,
+    told: usize,
+    in_place: bool,
+}
+
+impl Counter {
+    /// Work below this is done before anybody could read about it.
+    const WORTH_IT: usize = 1000;
+
+    /// Counts this kind of work.
+    pub fn new(what: &'static str) -> Self {
+        Self { what, told: 0, in_place: std::io::stderr().is_terminal() }
+    }
+
+    /// How far the work has come.
+    pub fn show(&mut self, done: usize, total: usize) {
+        let step = if self.in_place { total / 100 } else { total / 10 };
+        if total < Self::WORTH_IT || (done != total && done < self.told + step) {
+            return;
+        }
+        self.told = done;
+        let text = format!("{} {done}/{total}", self.what);
+        match self.in_place {
+            false => note(text),
+            true if done == total => eprint!("\r\x1b[K"),
+            true => eprint!("\r{text}"),
+        }
     }
 }
 

@@ -23,6 +23,11 @@ impl From<&Lockfile> for Pins {
 static NONE: Pins = Pins(BTreeMap::new());
 
 impl Pins {
+    /// This version of one tool, build metadata included, and nothing else.
+    pub fn exactly(id: ToolId, version: Version) -> Self {
+        Self(BTreeMap::from([(id, (version, None))]))
+    }
+
     /// Nothing was agreed.
     pub fn none() -> &'static Self {
         &NONE

@@ -1,29 +1,30 @@
-//! Building an environment with uv, or with the interpreter's own venv and pip.
+//! Building an environment: what all installers have in common.
 
-use kiwi_model::{Isolation, Text};
+use kiwi_model::{Isolation, Language, Pin, Text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Progress, PythonEnvironments, PythonWish, marker};
+use super::{Environments, Progress, Wanted, Wish, installed, pins};
 use crate::error::ExecError;
 use crate::process::{Finished, Process, Stream, Watch};
 use crate::which::ProgramSearch;
 
-/// Large wheels over a slow line take long.
+/// Large packages over a slow line take long.
 const TIMEOUT: Duration = Duration::from_mins(30);
 const OUTPUT_CAP: u64 = 16 << 20;
 /// How much of what an installer wrote is worth showing.
 const SHOWN_LINES: usize = 12;
 
 /// One environment being built, by whoever holds its lock.
+#[derive(Clone, Copy)]
 pub struct Builder<'a> {
-    pub environments: &'a PythonEnvironments,
-    pub wish: &'a PythonWish,
+    pub environments: &'a Environments,
+    pub wish: &'a Wish,
     pub folder: &'a Path,
     /// Handed on to the installers' launcher: the folder stays locked until the last of them has ended.
     pub lock: BorrowedFd<'a>,
@@ -31,84 +32,72 @@ pub struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Fills the folder. It is not complete before the marker is written.
-    pub async fn build(&self) -> Result<(), ExecError> {
+    /// Fills the folder and says what is in it. It is not complete before the marker is written.
+    pub async fn build(&self) -> Result<Vec<Pin>, ExecError> {
+        match self.wish.language {
+            Language::Python => self.build_python().await?,
+            Language::Node => self.build_node().await?,
+        }
+        let installed = self.installed().await?;
+        if let Wanted::Pinned(pinned) = &self.wish.packages
+            && let Err(error) = pins::compare(self.wish.language, pinned, &installed)
+        {
+            self.clear()?;
+            return Err(error);
+        }
+        Ok(installed)
+    }
+
+    /// Reading every file takes a while, so others may go on meanwhile.
+    async fn installed(&self) -> Result<Vec<Pin>, ExecError> {
+        let (language, folder) = (self.wish.language, self.folder.to_owned());
+        let listing = tokio::task::spawn_blocking(move || installed::list(language, &folder));
+        let listed = listing.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        listed.map_err(ExecError::io("list what was installed"))
+    }
+
+    /// An installer on the search path.
+    pub fn find(&self, program: &str) -> Result<PathBuf, ExecError> {
         let versions = BTreeMap::new();
         let search = ProgramSearch {
             path: &self.environments.search_path,
             cwd: &self.environments.cache,
             versions: &versions,
         };
-        if let Some(uv) = search.find("uv") {
-            match self.with_uv(&uv).await {
-                Err(ExecError::EnvironmentFailed { .. }) => (self.progress)("uv failed; trying pip"),
-                other => return other,
-            }
-        }
-        self.with_pip().await
-    }
-
-    async fn with_uv(&self, uv: &Path) -> Result<(), ExecError> {
-        self.clear()?;
-        let python = marker::python_of(self.folder);
-        let mut venv = arguments(&["venv", "--no-project", "--quiet", "--python"]);
-        venv.extend([path(&self.wish.interpreter)?, path(self.folder)?]);
-        self.step("uv", uv, venv).await?;
-        if self.wish.requires.is_empty() {
-            return Ok(());
-        }
-        let mut install = arguments(&["pip", "install", "--no-progress", "--python"]);
-        install.push(path(&python)?);
-        install.extend(self.packages());
-        self.step("uv", uv, install).await
-    }
-
-    async fn with_pip(&self) -> Result<(), ExecError> {
-        self.clear()?;
-        // -I: neither the working folder nor PYTHON* variables may slip in modules.
-        let mut venv = arguments(&["-I", "-m", "venv"]);
-        if self.wish.requires.is_empty() {
-            venv.push(Text::literal("--without-pip"));
-        }
-        venv.push(path(self.folder)?);
-        self.step("venv", &self.wish.interpreter, venv).await?;
-        if self.wish.requires.is_empty() {
-            return Ok(());
-        }
-        let mut install =
-            arguments(&["-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]);
-        install.push(Text::literal("--progress-bar=off"));
-        install.extend(self.packages());
-        self.step("pip", &marker::python_of(self.folder), install).await
-    }
-
-    fn packages(&self) -> Vec<Text> {
-        let wheels: &[&str] = if self.wish.allow_source_builds { &[] } else { &["--only-binary", ":all:"] };
-        let names = self.wish.requires.iter().map(|name| Text::literal(name.trim()));
-        arguments(wheels).into_iter().chain([Text::literal("--")]).chain(names).collect()
+        search.find(program).ok_or_else(|| search.explain_missing(program))
     }
 
     /// Removes what an interrupted build left.
-    fn clear(&self) -> Result<(), ExecError> {
-        match fs::remove_dir_all(self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(ExecError::io("remove an unfinished environment")(error))
-            }
-            _ => Ok(()),
-        }
+    pub fn clear(&self) -> Result<(), ExecError> {
+        remove(self.folder)
     }
 
-    async fn step(&self, installer: &str, program: &Path, args: Vec<Text>) -> Result<(), ExecError> {
+    /// Runs an installer in a folder and expects success.
+    pub async fn step(
+        &self,
+        installer: &str,
+        cwd: &Path,
+        program: &Path,
+        args: Vec<Text>,
+    ) -> Result<(), ExecError> {
+        let finished = self.run(cwd, program, args).await?;
+        if finished.exit.is_success() {
+            return Ok(());
+        }
+        Err(ExecError::EnvironmentFailed {
+            requires: self.wish.packages.texts(),
+            installer: installer.to_owned(),
+            output: last_words(&finished),
+        })
+    }
+
+    /// Runs an installer in a folder.
+    pub async fn run(&self, cwd: &Path, program: &Path, args: Vec<Text>) -> Result<Finished, ExecError> {
         let process = Process {
-            program: path(program)?,
+            program: path_text(program)?,
             args,
-            env: self
-                .wish
-                .builder_env
-                .iter()
-                .map(|(name, value)| (name.clone(), Text::literal(value)))
-                .collect(),
-            cwd: self.environments.cache.clone(),
+            env: self.variables(),
+            cwd: cwd.to_owned(),
             stdin: Vec::new(),
             timeout: TIMEOUT,
             output_cap: OUTPUT_CAP,
@@ -119,24 +108,39 @@ impl Builder<'_> {
         };
         let lines = Lines { tell: self.progress, open: Mutex::default() };
         let launcher = &self.environments.launcher;
-        let finished = launcher.run_holding(process, Some(self.lock), &lines, std::future::pending()).await?;
-        if finished.exit.is_success() {
-            return Ok(());
+        launcher.run_holding(process, Some(self.lock), &lines, std::future::pending()).await
+    }
+
+    /// What the installers get. npm is a script, which has to find the Node it installs for.
+    fn variables(&self) -> Vec<(String, Text)> {
+        let mut variables: BTreeMap<String, String> = self.wish.builder_env.iter().cloned().collect();
+        if self.wish.language == Language::Node
+            && let Some(folder) = self.wish.interpreter.parent().and_then(Path::to_str)
+        {
+            let path = variables.entry("PATH".into()).or_default();
+            *path = if path.is_empty() { folder.to_owned() } else { format!("{folder}:{path}") };
         }
-        let requires = self.wish.requires.clone();
-        Err(ExecError::EnvironmentFailed {
-            requires,
-            installer: installer.to_owned(),
-            output: last_words(&finished),
-        })
+        variables.into_iter().map(|(name, value)| (name, Text::literal(value))).collect()
     }
 }
 
-fn arguments(texts: &[&str]) -> Vec<Text> {
+/// Removes a folder, if it is there.
+pub fn remove(folder: &Path) -> Result<(), ExecError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ExecError::io("remove an unfinished environment")(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Arguments as they are.
+pub fn arguments(texts: &[&str]) -> Vec<Text> {
     texts.iter().map(|text| Text::literal(*text)).collect()
 }
 
-fn path(path: &Path) -> Result<Text, ExecError> {
+/// A path as an argument.
+pub fn path_text(path: &Path) -> Result<Text, ExecError> {
     path.to_str().map(Text::literal).ok_or_else(|| {
         ExecError::io(format!("use the path `{}`", path.display()))(io::Error::other("it is not UTF-8"))
     })

@@ -1,84 +1,55 @@
 //! The file that says an environment is complete, and what is in it.
 
+use kiwi_model::{Language, Pin};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::Environment;
+use super::{Environment, Wish, node, python};
 use crate::error::ExecError;
 
 const NAME: &str = ".complete";
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
-    installed: Vec<String>,
+    interpreter: String,
+    installed: Vec<Pin>,
 }
 
 /// The environment in a folder, if it was completed and its interpreter is still there.
-pub fn read(folder: &Path) -> Option<Environment> {
+pub fn read(folder: &Path, wish: &Wish) -> Option<Environment> {
     let marker: Marker = serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()?;
-    let python = python_of(folder);
-    python.exists().then_some(Environment { python, installed: marker.installed })
+    let environment = environment(folder, wish, marker);
+    environment.program.exists().then_some(environment)
 }
 
 /// Declares an environment complete.
-pub fn write(folder: &Path) -> Result<Environment, ExecError> {
-    let installed = installed(folder).map_err(ExecError::io("list what was installed"))?;
-    let environment = Environment { python: python_of(folder), installed };
-    put(folder, &environment.installed).map_err(ExecError::io("complete the prepared environment"))?;
-    Ok(environment)
+pub fn write(
+    folder: &Path,
+    wish: &Wish,
+    interpreter: String,
+    installed: Vec<Pin>,
+) -> Result<Environment, ExecError> {
+    let marker = Marker { interpreter, installed };
+    put(folder, &marker).map_err(ExecError::io("complete the prepared environment"))?;
+    Ok(environment(folder, wish, marker))
 }
 
-/// The interpreter of an environment.
-pub fn python_of(folder: &Path) -> PathBuf {
-    folder.join("bin/python")
+fn environment(folder: &Path, wish: &Wish, marker: Marker) -> Environment {
+    let (program, modules) = match wish.language {
+        Language::Python => (python::program_of(folder), None),
+        Language::Node => (wish.interpreter.clone(), Some(node::modules_of(folder))),
+    };
+    Environment { program, modules, interpreter: marker.interpreter, installed: marker.installed }
 }
 
-fn put(folder: &Path, installed: &[String]) -> io::Result<()> {
+fn put(folder: &Path, marker: &Marker) -> io::Result<()> {
     // After a crash of the machine the marker must not be there without what it stands for.
     rustix::fs::syncfs(fs::File::open(folder)?)?;
     let unfinished = folder.join(".complete.new");
     let mut file = fs::File::create(&unfinished)?;
-    file.write_all(&serde_json::to_vec(&Marker { installed: installed.to_vec() })?)?;
+    file.write_all(&serde_json::to_vec(marker)?)?;
     file.sync_all()?;
     fs::rename(unfinished, folder.join(NAME))
-}
-
-/// What the packages say about themselves, read without running anything.
-fn installed(folder: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for version in fs::read_dir(folder.join("lib"))? {
-        let packages = version?.path().join("site-packages");
-        for entry in fs::read_dir(packages).into_iter().flatten() {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "dist-info")
-                && let Some(package) = name_and_version(&fs::read(path.join("METADATA"))?)
-            {
-                found.push(package);
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
-}
-
-fn name_and_version(metadata: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(metadata);
-    let field = |name: &str| {
-        text.lines().take_while(|line| !line.is_empty()).find_map(|line| line.strip_prefix(name))
-    };
-    Some(format!("{}=={}", field("Name: ")?.trim(), field("Version: ")?.trim()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metadata_is_read_up_to_the_description() {
-        let metadata = b"Metadata-Version: 2.1\nName: Six\nVersion: 1.16.0\n\nVersion: 9\n";
-        assert_eq!(name_and_version(metadata), Some("Six==1.16.0".into()));
-        assert_eq!(name_and_version(b"Name: x\n\nVersion: 1"), None);
-    }
 }

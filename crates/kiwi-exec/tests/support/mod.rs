@@ -7,6 +7,8 @@
     reason = "each test file uses a part of it; a test may stop at the first surprise"
 )]
 
+pub mod packages;
+
 use kiwi_exec::{ExecError, Finished, Launcher, Package, PackageForm, Process, Unwatched};
 use kiwi_model::{Content, Digest, File, FileEntry, Isolation, Text};
 use std::path::{Path, PathBuf};

@@ -1,14 +1,15 @@
 //! The effect: a rendered plan handed to its primitive.
 
 use kiwi_chain::{Invocation, invocation};
-use kiwi_exec::{ExecError, HttpClient, Launcher, PythonEnvironments};
-use kiwi_model::{Explain, Fault, Space};
+use kiwi_exec::{ExecError, HttpClient, Launcher};
+use kiwi_model::{Explain, Fault};
 use kiwi_space::{Config, Spaces};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::host::Host;
+use crate::prepare::Preparer;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
 
 /// The last stage.
@@ -16,31 +17,22 @@ pub(crate) struct Dispatch {
     pub(super) host: Arc<Host>,
     pub(super) launcher: Launcher,
     pub(super) http: HttpClient,
-    pub(super) environments: PythonEnvironments,
-    pub(super) config: Config,
+    pub(super) preparer: Arc<Preparer>,
+    pub(super) config: Arc<Config>,
     /// What `{project_dir}` stands for, and where tools work.
     pub(super) project: PathBuf,
 }
 
 impl Dispatch {
-    pub fn new(host: Arc<Host>, spaces: &Spaces, config: Config, launcher: Launcher) -> Self {
-        // Environments are shared by everything the user runs; without a user space they stay with the project.
-        let cache = spaces
-            .ai(Space::User)
-            .or(spaces.ai(Space::Project))
-            .map_or_else(|| host.scratch.clone(), |ai| ai.join("cache"));
-        Self {
-            environments: PythonEnvironments {
-                cache: cache.join("python"),
-                launcher: launcher.clone(),
-                search_path: host.search_path().to_owned(),
-            },
-            launcher,
-            http: HttpClient::new(),
-            project: spaces.project_root().map_or_else(|| host.cwd.clone(), Path::to_path_buf),
-            config,
-            host,
-        }
+    pub fn new(
+        host: Arc<Host>,
+        spaces: &Spaces,
+        config: Arc<Config>,
+        launcher: Launcher,
+        preparer: Arc<Preparer>,
+    ) -> Self {
+        let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
+        Self { host, launcher, http: HttpClient::new(), preparer, config, project }
     }
 
     /// The time a call has: what its manifest says, else what the configuration says.
@@ -60,7 +52,7 @@ impl Stage for Dispatch {
         Box::pin(async move {
             let environment = |name: &str| self.host.environment.get(name).cloned();
             let rendered =
-                invocation(call.plan, &call.params, &environment).map_err(|error| error.fault())?;
+                invocation(call.plan(), &call.params, &environment).map_err(|error| error.fault())?;
             let begun = Instant::now();
             let reply = match rendered {
                 Invocation::Process(process) => self.process(&call, process).await,
@@ -81,7 +73,7 @@ pub(super) fn failed(error: &ExecError) -> Reply {
         result: super::process::result_of(stdout),
         stderr: String::from_utf8_lossy(stderr).into_owned(),
         failure: Some(error.fault()),
-        took: Duration::ZERO,
+        ..Reply::default()
     }
 }
 

@@ -1,25 +1,27 @@
 //! Starting a program: the symbolic call gets its interpreter, its runner and its verified files.
 
 use kiwi_chain::{Form, ProcessCall, Tool};
-use kiwi_exec::{
-    ExecError, Exit, Finished, Package, PackageForm, Process, ProgramSearch, PythonWish, Stream,
-};
+use kiwi_exec::{Environment, ExecError, Exit, Finished, Package, PackageForm, Process, Progress, Stream};
+use kiwi_model::lockfile::LockMode;
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::dispatch::{Dispatch, failed, refused};
+use crate::agreement::tell;
+use crate::prepare::Interpreter;
 use crate::stage::{Call, Reply};
 
 impl Dispatch {
     pub(super) async fn process(&self, call: &Call<'_>, mut wanted: ProcessCall) -> Reply {
-        let isolation = call.plan.isolation().max(call.request.isolation.unwrap_or(Isolation::Trusted));
-        if let Err(fault) = self.prepare_environment(call, &mut wanted).await {
-            return refused(fault);
-        }
-        let runner = call.plan.merged().ok().and_then(|merged| merged.runner.clone());
-        put_runner(&mut wanted, runner, call.plan.tools().first());
+        let isolation = call.plan().isolation().max(call.request.isolation.unwrap_or(Isolation::Trusted));
+        let warnings = match self.prepare(call, &mut wanted).await {
+            Ok(warnings) => warnings,
+            Err(fault) => return refused(fault),
+        };
+        let runner = call.plan().merged().ok().and_then(|merged| merged.runner.clone());
+        put_runner(&mut wanted, runner, call.plan().tools().first());
         let mut env: BTreeMap<String, Text> = self
             .host
             .base_environment(isolation == Isolation::Trusted)
@@ -47,43 +49,48 @@ impl Dispatch {
         };
         let cancel = call.request.cancel.clone();
         match self.launcher.run(process, call.request.watch.as_ref(), cancel.fired()).await {
-            Ok(finished) => reply(&finished),
-            Err(error) => failed(&error),
+            Ok(finished) => Reply { warnings, ..reply(&finished) },
+            Err(error) => Reply { warnings, ..failed(&error) },
         }
     }
 
-    /// Language packages live in an environment of their own; its interpreter takes the place of the plain one.
-    async fn prepare_environment(&self, call: &Call<'_>, wanted: &mut ProcessCall) -> Result<(), Fault> {
-        let (Some(leaf), Some(name)) = (call.plan.tools().first(), wanted.program.as_literal()) else {
-            return Ok(());
+    /// Language packages live in an environment of their own, which takes the place of the plain interpreter. What was
+    /// agreed about them holds; where it cannot and need not, the warnings say so.
+    async fn prepare(&self, call: &Call<'_>, wanted: &mut ProcessCall) -> Result<Vec<String>, Fault> {
+        let (Some(leaf), Some(language), Some(program)) =
+            (call.plan().tools().first(), wanted.environment, wanted.program.as_literal())
+        else {
+            return Ok(Vec::new());
         };
-        if !wanted.wants_environment {
-            return Ok(());
-        }
-        let name = self.config.python_interpreter(leaf.space).map_or(name, str::to_owned);
-        let search = ProgramSearch {
-            path: self.host.search_path(),
-            cwd: &self.project,
-            versions: &self.host.environment,
-        };
-        let interpreter = search.find(&name).ok_or_else(|| search.explain_missing(&name).fault())?;
-        wanted.program = Text::literal(interpreter.to_string_lossy());
-        if leaf.manifest.requires.is_empty() {
-            return Ok(());
-        }
-        let wish = PythonWish {
-            interpreter,
-            requires: leaf.manifest.requires.clone(),
-            allow_source_builds: leaf.manifest.allow_source_builds,
-            builder_env: self.host.builder_environment(),
-        };
+        let interpreter = self.preparer.interpreter(leaf, language, &program)?;
         let progress = |line: &str| call.request.watch.output(Stream::Stderr, format!("{line}\n").as_bytes());
-        let environment = tokio::select! {
-            environment = self.environments.prepare(&wish, &progress) => environment.map_err(|error| error.fault())?,
+        let (environment, warnings) = tokio::select! {
+            prepared = self.environment(call, &interpreter, &progress) => prepared?,
             () = call.request.cancel.fired() => return Err(ExecError::Cancelled.fault()),
         };
-        wanted.program = Text::literal(environment.python.to_string_lossy());
-        Ok(())
+        let program = environment.as_ref().map_or(&interpreter.path, |environment| &environment.program);
+        wanted.program = Text::literal(program.to_string_lossy());
+        if let Some(modules) = environment.and_then(|environment| environment.modules) {
+            add_node_path(&mut wanted.env, &modules);
+        }
+        Ok(warnings)
+    }
+
+    async fn environment(
+        &self,
+        call: &Call<'_>,
+        interpreter: &Interpreter<'_>,
+        progress: Progress<'_>,
+    ) -> Result<(Option<Environment>, Vec<String>), Fault> {
+        let mut warnings = Vec::new();
+        if let Some(agreement) = &call.planned.lock {
+            match self.preparer.agreed(interpreter, agreement, progress).await {
+                Ok(environment) => return Ok((environment, warnings)),
+                Err(objection) if call.planned.mode == LockMode::Strict => return Err(objection),
+                Err(objection) => warnings.push(tell(&objection)),
+            }
+        }
+        Ok((self.preparer.free(interpreter, progress).await?, warnings))
     }
 
     fn working_folder(&self, wanted: &ProcessCall) -> Result<PathBuf, Fault> {
@@ -96,6 +103,17 @@ impl Dispatch {
             )),
         })?;
         Ok(self.project.join(text))
+    }
+}
+
+/// Node finds the packages through `NODE_PATH`; what the tool itself put there stays in front.
+fn add_node_path(env: &mut BTreeMap<String, Text>, modules: &Path) {
+    let modules = modules.to_string_lossy();
+    match env.get_mut("NODE_PATH") {
+        Some(own) => own.0.push(Piece::Literal(format!(":{modules}"))),
+        None => {
+            env.insert("NODE_PATH".into(), Text::literal(modules));
+        }
     }
 }
 
@@ -133,7 +151,7 @@ fn packages(wanted: &ProcessCall, env: &BTreeMap<String, Text>, call: &Call<'_>)
         })
         .collect();
     let package = |link: usize| {
-        let tool = call.plan.tools().get(link)?;
+        let tool = call.plan().tools().get(link)?;
         Some(Package { link, files: tool.files.clone(), form: form(tool) })
     };
     mentioned.into_iter().filter_map(package).collect()

@@ -17,7 +17,7 @@ impl Stage for Ready {
     fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
             let params =
-                call.plan.check_params(call.params).map_err(|error| kiwi_model::Explain::fault(&error))?;
+                call.plan().check_params(call.params).map_err(|error| kiwi_model::Explain::fault(&error))?;
             let call = Call { params, ..call };
             self.commands(&call)?;
             self.variables(&call)?;
@@ -33,7 +33,7 @@ impl Ready {
             cwd: &self.host.cwd,
             versions: &self.host.environment,
         };
-        let needed = call.plan.tools().iter().flat_map(|tool| &tool.manifest.requires_commands);
+        let needed = call.plan().tools().iter().flat_map(|tool| &tool.manifest.requires_commands);
         let missing: Vec<&String> = needed.filter(|command| search.find(command).is_none()).collect();
         if missing.is_empty() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Ready {
     }
 
     fn variables(&self, call: &Call<'_>) -> Result<(), Fault> {
-        let needed = call.plan.tools().iter().flat_map(|tool| &tool.manifest.requires_env);
+        let needed = call.plan().tools().iter().flat_map(|tool| &tool.manifest.requires_env);
         let missing: Vec<&String> =
             needed.filter(|name| !self.host.environment.contains_key(*name)).collect();
         if missing.is_empty() {

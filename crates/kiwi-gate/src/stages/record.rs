@@ -91,7 +91,7 @@ impl Drop for Exit<'_> {
 }
 
 fn entry(request: &Request, call: &Call<'_>) -> Entry {
-    let leaf = call.plan.links().first();
+    let leaf = call.plan().links().first();
     Entry {
         event: Event::Enter,
         at: crate::audit::now(),
@@ -100,8 +100,9 @@ fn entry(request: &Request, call: &Call<'_>) -> Entry {
         tool: leaf.map_or_else(|| request.tool.to_string(), |link| link.tool_id.to_string()),
         version: leaf.map(|link| link.version.clone()),
         integrity: leaf.map(|link| link.integrity),
-        chain_hash: Some(call.plan.chain_hash()),
-        chain: call.plan.links().iter().map(ChainEntry::from).collect(),
+        chain_hash: Some(call.plan().chain_hash()),
+        chain: call.plan().links().iter().map(ChainEntry::from).collect(),
+        lockfile: call.planned.note(),
         params_hash: hash(&Value::Object(call.params.clone())),
         result: None,
     }

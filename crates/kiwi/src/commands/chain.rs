@@ -1,5 +1,7 @@
 use kiwi_chain::{Plan, Tool};
-use kiwi_model::{Explain, Fault, ToolRef};
+use kiwi_gate::{Agreement, Planned};
+use kiwi_model::lockfile::LockMode;
+use kiwi_model::{Fault, ToolRef};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -19,9 +21,10 @@ pub struct Args {
 impl Args {
     /// Shows the chain; an invalid one is shown whole before it is refused.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let plan = context.kernel.plan(&ToolRef::parse(&self.tool)?)?;
-        let fault = plan.require().err().map(|error| error.fault());
-        let mut warnings = plan.warnings();
+        let planned = context.kernel.planned(&ToolRef::parse(&self.tool)?, Some(LockMode::Warn))?;
+        let plan = &planned.plan;
+        let fault = planned.require().err();
+        let mut warnings = planned.warnings();
         warnings.extend(plan.tools().iter().flat_map(|tool| shadowing(context, tool)));
         if self.json {
             let report = plan.report();
@@ -29,14 +32,15 @@ impl Args {
                 "chain": plan.links(),
                 "chain_hash": plan.chain_hash(),
                 "valid": fault.is_none(),
-                "issues": issues(&plan, fault.as_ref()),
+                "issues": issues(plan, fault.as_ref()),
                 "warnings": warnings,
                 "validated_pairs": report.validated_pairs,
-                "config": config(&plan),
+                "lockfile": planned.lock.as_ref().map(lockfile),
+                "config": config(plan),
             });
             printer::json(&printer::with_status(object, fault.as_ref()));
         } else {
-            show(&plan);
+            show(&planned);
             for warning in &warnings {
                 printer::warning(warning);
             }
@@ -56,6 +60,11 @@ fn issues(plan: &Plan, fault: Option<&Fault>) -> Vec<String> {
         issues.extend(fault.map(|fault| fault.message.clone()));
     }
     issues
+}
+
+/// The lockfile the chain was held against.
+fn lockfile(lock: &Agreement) -> Value {
+    json!({"path": lock.stored.path, "scope": lock.stored.scope, "differences": lock.differences})
 }
 
 fn config(plan: &Plan) -> Value {
@@ -79,7 +88,8 @@ pub fn shadowing(context: &Context, tool: &Tool) -> Vec<String> {
         .collect()
 }
 
-fn show(plan: &Plan) {
+fn show(planned: &Planned) {
+    let plan = &planned.plan;
     if let Some(leaf) = plan.tools().first() {
         let about = leaf
             .manifest
@@ -114,6 +124,10 @@ fn show(plan: &Plan) {
         printer::table(&rows);
     }
     printer::line(format!("\n  {} {}", paint(DIM, "chain"), plan.chain_hash()));
+    if let Some(lock) = &planned.lock {
+        let verdict = mark(lock.differences.is_empty());
+        printer::line(format!("  {} {} {verdict}", paint(DIM, "lock "), lock.stored.path.display()));
+    }
 }
 
 /// A value on one line, strings without their quotes.

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod init;
+pub mod lockfile;
 pub mod run;
 pub mod schema;
 pub mod tool;

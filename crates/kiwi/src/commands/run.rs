@@ -1,5 +1,6 @@
 use kiwi_exec::{Stream, Watch};
 use kiwi_gate::{Arguments, Cancel, Outcome, Request, Session};
+use kiwi_model::lockfile::LockMode;
 use kiwi_model::{ErrorKind, Fault, Isolation, ToolRef};
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -26,6 +27,12 @@ pub struct Args {
     /// Plan, check and show what would run, without running it.
     #[arg(long)]
     dry_run: bool,
+    /// Refuse to run anything but what the tool's lockfile says.
+    #[arg(long, visible_alias = "strict", conflicts_with = "lock")]
+    locked: bool,
+    /// What to do about the tool's lockfile: off, warn or strict. The configuration may demand more.
+    #[arg(long, value_name = "MODE", value_parser = lock_mode)]
+    lock: Option<LockMode>,
     /// Hold the tool at least this tightly: trusted, standard, sandboxed or restricted.
     #[arg(long, value_name = "LEVEL")]
     isolation: Option<Isolation>,
@@ -43,17 +50,14 @@ impl Args {
             context.kernel.start_ahead();
         }
         let mut request = Request::new(tool, arguments, context.caller(), Session::start());
+        request.lock = if self.locked { Some(LockMode::Strict) } else { self.lock };
         request.isolation = self.isolation;
         request.dry_run = self.dry_run;
         let live = Arc::new(Live::default());
         if !self.json {
             request.watch = Arc::clone(&live) as Arc<dyn Watch>;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| {
-            Fault::new(ErrorKind::Internal, format!("the runtime does not start: {error}"))
-        })?;
-        let (outcome, interrupted) = runtime.block_on(call(context, request));
+        let (outcome, interrupted) = Context::wait(call(context, request))?;
         self.show(&outcome, &live);
         Ok(ExitCode::from(if interrupted { 130 } else { outcome.exit_code() }))
     }
@@ -108,6 +112,11 @@ impl Args {
         };
         self.assignments.iter().map(read).collect()
     }
+}
+
+fn lock_mode(text: &str) -> Result<LockMode, String> {
+    let modes = [LockMode::Off, LockMode::Warn, LockMode::Strict];
+    modes.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| "it is off, warn or strict".to_owned())
 }
 
 /// Makes the call; Ctrl-C ends the tool and everything it started before Kiwi itself ends.

@@ -16,11 +16,78 @@ function javascript(source, shown) {
   return Module.stripTypeScriptTypes(source);
 }
 
+// The packages a tool requires lie in the folders of NODE_PATH. They come before any `node_modules` that happens to lie
+// above the tool: what was installed for it is what it gets.
+const folders = (process.env.NODE_PATH || "").split(path.delimiter).filter((folder) => {
+  return path.isAbsolute(folder) && fs.existsSync(folder);
+}).map((folder) => fs.realpathSync(folder));
+
+function findRequired() {
+  const plain = Module._nodeModulePaths;
+  // Packages themselves look beside each other first, as always.
+  const isInside = (from) => folders.some((folder) => `${from}/`.startsWith(`${folder}/`));
+  Module._nodeModulePaths = (from) => (isInside(from) ? plain(from) : [...folders, ...plain(from)]);
+}
+
+// `import` does not know NODE_PATH; and from verified bytes, which have no place, it would find nothing at all.
+function findImported(shown) {
+  const url = (file) => pathToFileURL(file).href;
+  const known = folders.filter((folder) => path.basename(folder) === "node_modules");
+  const beside = known.map((folder) => url(path.join(path.dirname(folder), "tool.mjs")));
+  const inside = known.map((folder) => url(folder) + "/");
+  const data = { beside, inside, shown: url(shown) };
+  if (typeof Module.registerHooks === "function") {
+    Module.registerHooks({
+      resolve(name, context, next) {
+        let missing;
+        for (const parentURL of origins(data, name, context.parentURL)) {
+          try {
+            return next(name, { ...context, parentURL });
+          } catch (error) {
+            if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+            missing = error;
+          }
+        }
+        throw missing;
+      },
+    });
+  } else if (typeof Module.register === "function") {
+    // Before Node 22.15 names are resolved on a thread of their own, which shares nothing with this one.
+    const hook = `const data = ${JSON.stringify(data)};
+      ${origins}
+      export async function resolve(name, context, next) {
+        let missing;
+        for (const parentURL of origins(data, name, context.parentURL)) {
+          try {
+            return await next(name, { ...context, parentURL });
+          } catch (error) {
+            if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+            missing = error;
+          }
+        }
+        throw missing;
+      }`;
+    Module.register("data:text/javascript," + encodeURIComponent(hook));
+  }
+}
+
+// From where a name is looked for, one after the other.
+function origins({ beside, inside, shown }, name, parent) {
+  const isBare = !/^(\.{0,2}\/|#|[a-z][a-z0-9+.-]*:)/i.test(name);
+  if (!isBare || !parent || inside.some((folder) => parent.startsWith(folder))) return [parent];
+  return [...beside, parent.startsWith("data:") ? shown : parent];
+}
+
 async function main() {
   const [verified, shown, ...rest] = process.argv.slice(2);
   process.argv.splice(1, process.argv.length - 1, shown, ...rest);
   const isModule = /\.m[jt]s$/.test(shown);
   const inPlace = path.basename(verified) === path.basename(shown);
+  if (folders.length > 0) {
+    findRequired();
+    // A single file that never says `import` is spared the cost.
+    if (inPlace || /\bimport\b/.test(fs.readFileSync(verified, "utf8"))) findImported(shown);
+  }
   let exported;
   if (inPlace) {
     exported = await import(pathToFileURL(verified).href);

@@ -1,0 +1,148 @@
+//! From what is asked to what would run: freely, or by what was agreed.
+
+use kiwi_chain::{Caches, Catalog as _, Difference, Mode, Pins, Plan, compare, freeze, versions};
+use kiwi_model::lockfile::{LockMode, Lockfile, short};
+use kiwi_model::{Explain, Fault, ToolRef, Version};
+use kiwi_space::{Spaces, Stored};
+use std::sync::Arc;
+
+use crate::agreement::{Agreement, Planned, mismatch, missing};
+
+/// Plans calls.
+pub(crate) struct Planner {
+    pub spaces: Arc<Spaces>,
+    pub caches: Caches,
+    /// How chains are validated.
+    pub validation: Mode,
+    /// What the configuration says about lockfiles.
+    pub lock_mode: Option<LockMode>,
+    /// Whether this runs unattended, where a difference must not pass unseen.
+    pub unattended: bool,
+}
+
+impl Planner {
+    /// What resolves today, whatever was agreed.
+    pub fn free(&self, ask: &ToolRef) -> Result<Plan, Fault> {
+        self.pinned(ask, Pins::none())
+    }
+
+    /// What resolves with some versions preferred.
+    pub fn pinned(&self, ask: &ToolRef, pins: &Pins) -> Result<Plan, Fault> {
+        kiwi_chain::plan(self.spaces.as_ref(), ask, pins, self.validation, &self.caches)
+            .map_err(|error| error.fault())
+    }
+
+    /// What comes closest to a lockfile, and how its chain still differs.
+    pub fn by(&self, ask: &ToolRef, lock: &Lockfile) -> Result<(Plan, Vec<Difference>), Fault> {
+        let plan = self.pinned(ask, &Pins::from(lock))?;
+        // What the runtime installs is looked at when it is there, not here.
+        let frozen = freeze(&plan, lock.environment.clone(), &lock.generated_at);
+        let frozen = frozen.map(|frozen| Lockfile { upstream: lock.upstream.clone(), ..frozen });
+        let differences = frozen.map(|frozen| compare(lock, &frozen)).unwrap_or_default();
+        Ok((plan, differences))
+    }
+
+    /// What a call would run.
+    pub fn planned(&self, ask: &ToolRef, wanted: Option<LockMode>) -> Result<Planned, Fault> {
+        let mode = self.mode(wanted);
+        if mode == LockMode::Off {
+            return Ok(Planned { plan: self.free(ask)?, mode, lock: None, objection: None });
+        }
+        match self.agreed(ask) {
+            Ok(Some(stored)) => self.held(ask, stored, mode),
+            Ok(None) => self.unheld(ask, mode),
+            Err(unreadable) => {
+                Ok(Planned { plan: self.free(ask)?, mode, lock: None, objection: Some(unreadable) })
+            }
+        }
+    }
+
+    /// The mode of a call: what it asks for, and never less than what the configuration demands.
+    fn mode(&self, wanted: Option<LockMode>) -> LockMode {
+        match wanted.max(self.lock_mode) {
+            Some(mode) => mode,
+            None if self.unattended && self.spaces.locks().any() => LockMode::Strict,
+            None => LockMode::Warn,
+        }
+    }
+
+    /// The lockfile of the nearest and highest version that has one, among those the call allows.
+    pub fn agreed(&self, ask: &ToolRef) -> Result<Option<Stored>, Fault> {
+        for candidate in versions(self.spaces.as_ref(), ask).map_err(|error| error.fault())? {
+            // A version that cannot be read cannot run; if it is the one that is meant, the plan says so.
+            let Ok(tool) = self.spaces.load(&candidate) else { continue };
+            let stored = self.spaces.locks().load(&tool.category, &candidate.id, &candidate.version);
+            if let Some(stored) = stored.map_err(|error| error.fault())? {
+                return Ok(Some(stored));
+            }
+        }
+        Ok(None)
+    }
+
+    /// By a lockfile, or by one of its alternatives where only that one holds here.
+    fn held(&self, ask: &ToolRef, stored: Stored, mode: LockMode) -> Result<Planned, Fault> {
+        let (plan, differences) = self.by(ask, &stored.lock)?;
+        if differences.is_empty() {
+            let twin = self.twin(&stored);
+            let lock = Some(Agreement { stored, differences, twin });
+            return Ok(Planned { plan, mode, lock, objection: None });
+        }
+        for alternative in self.alternatives(&stored) {
+            let (plan, differences) = self.by(ask, &alternative.lock)?;
+            if differences.is_empty() {
+                let lock = Some(Agreement { stored: alternative, differences, twin: None });
+                return Ok(Planned { plan, mode, lock, objection: None });
+            }
+        }
+        let objection = Some(mismatch(&stored, &differences));
+        Ok(Planned { plan, mode, lock: Some(Agreement { stored, differences, twin: None }), objection })
+    }
+
+    /// Without a lockfile of the default chain: the chain as it is may still have been agreed as an alternative.
+    fn unheld(&self, ask: &ToolRef, mode: LockMode) -> Result<Planned, Fault> {
+        let plan = self.free(ask)?;
+        let own = plan.tools().first().map(|leaf| {
+            let (id, version) = (&leaf.manifest.tool_id, &leaf.manifest.version);
+            let hash = short(&plan.chain_hash());
+            self.spaces.locks().load_alternative(&leaf.category, id, version, &hash)
+        });
+        let own = own.transpose().map_err(|error| error.fault())?.flatten();
+        let lock = own.map(|stored| Agreement { stored, differences: Vec::new(), twin: None });
+        let refuse = lock.is_none() && mode == LockMode::Strict;
+        let objection = refuse.then(|| missing(&plan, ask, &self.locked_versions(ask)));
+        Ok(Planned { plan, mode, lock, objection })
+    }
+
+    /// The alternative with the same chain, where the interpreter matters.
+    fn twin(&self, stored: &Stored) -> Option<Stored> {
+        stored.lock.environment.as_ref()?;
+        let (id, version) = (&stored.name.tool_id, &stored.name.version);
+        let twin =
+            self.spaces.locks().load_alternative(&stored.category, id, version, &stored.lock.chain_hash);
+        twin.ok().flatten().filter(|twin| twin.name != stored.name)
+    }
+
+    /// Other chains that were agreed for the same version. Looked for only when the default one does not hold.
+    fn alternatives(&self, stored: &Stored) -> Vec<Stored> {
+        let locks = self.spaces.locks();
+        let beside =
+            locks.of(&stored.name.tool_id).unwrap_or_default().into_iter().filter(|entry| {
+                entry.name.version == stored.name.version && entry.category == stored.category
+            });
+        let hashes = beside.filter_map(|entry| entry.name.alternative);
+        let load = |hash: String| {
+            let (id, version) = (&stored.name.tool_id, &stored.name.version);
+            // A broken alternative is no reason to refuse, or to run, anything.
+            locks.load_alternative(&stored.category, id, version, &hash).ok().flatten()
+        };
+        hashes.filter_map(load).collect()
+    }
+
+    pub fn locked_versions(&self, ask: &ToolRef) -> Vec<Version> {
+        let entries = self.spaces.locks().of(&ask.id).unwrap_or_default();
+        let mut versions: Vec<Version> = entries.into_iter().map(|entry| entry.name.version).collect();
+        versions.sort();
+        versions.dedup();
+        versions
+    }
+}

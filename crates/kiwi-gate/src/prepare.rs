@@ -1,0 +1,175 @@
+//! Interpreters, and the language packages of tools: freely, or as agreed.
+
+use kiwi_chain::{Difference, Field, Plan, Tool, compare_environments};
+use kiwi_exec::{
+    Environment, Environments, ExecError, Launcher, PinDifference, ProgramSearch, Progress, Wanted, Wish,
+};
+use kiwi_model::lockfile::LockEnvironment;
+use kiwi_model::{Explain, Fault, Language, Space};
+use kiwi_space::{Config, Spaces};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agreement::{Agreement, mismatch};
+use crate::host::Host;
+
+/// Finds interpreters and prepares what tools require.
+pub(crate) struct Preparer {
+    host: Arc<Host>,
+    config: Arc<Config>,
+    environments: Environments,
+    project: PathBuf,
+}
+
+/// An interpreter that was found, and for whom.
+pub(crate) struct Interpreter<'a> {
+    leaf: &'a Tool,
+    language: Language,
+    /// The program.
+    pub path: PathBuf,
+}
+
+impl Preparer {
+    pub fn new(host: Arc<Host>, spaces: &Spaces, config: Arc<Config>, launcher: Launcher) -> Self {
+        // Environments are shared by everything the user runs; without a user space they stay with the project.
+        let cache = spaces
+            .ai(Space::User)
+            .or(spaces.ai(Space::Project))
+            .map_or_else(|| host.scratch.clone(), |ai| ai.join("cache"));
+        let environments = Environments { cache, launcher, search_path: host.search_path().to_owned() };
+        let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
+        Self { host, config, environments, project }
+    }
+
+    /// The interpreter that a program's name means for a tool. A project's configuration may name another.
+    pub fn interpreter<'a>(
+        &self,
+        leaf: &'a Tool,
+        language: Language,
+        program: &str,
+    ) -> Result<Interpreter<'a>, Fault> {
+        let configured = match language {
+            Language::Python => self.config.python_interpreter(leaf.space),
+            Language::Node => None,
+        };
+        let name = configured.unwrap_or(program);
+        let search = ProgramSearch {
+            path: self.host.search_path(),
+            cwd: &self.project,
+            versions: &self.host.environment,
+        };
+        let path = search.find(name).ok_or_else(|| search.explain_missing(name).fault())?;
+        Ok(Interpreter { leaf, language, path })
+    }
+
+    /// What the tool requires, as it can be had today; none where it requires nothing.
+    pub async fn free(
+        &self,
+        interpreter: &Interpreter<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Option<Environment>, Fault> {
+        let requires = &interpreter.leaf.manifest.requires;
+        if requires.is_empty() {
+            return Ok(None);
+        }
+        self.install(interpreter, Wanted::Named(requires.clone()), progress)
+            .await
+            .map(Some)
+            .map_err(|error| error.fault())
+    }
+
+    /// What was agreed; none where nothing was to be installed. What cannot be had exactly so is an objection.
+    pub async fn agreed(
+        &self,
+        interpreter: &Interpreter<'_>,
+        agreement: &Agreement,
+        progress: Progress<'_>,
+    ) -> Result<Option<Environment>, Fault> {
+        let version = self.version(interpreter).await?;
+        let Some((stored, agreed)) = agreement.environment(interpreter.language, &version) else {
+            return self.free(interpreter, progress).await;
+        };
+        let here = LockEnvironment::of(interpreter.language, version, agreed.requires.clone());
+        let differences = compare_environments(Some(agreed), Some(&here));
+        if !differences.is_empty() {
+            return Err(mismatch(stored, &differences));
+        }
+        if agreed.requires.is_empty() {
+            return Ok(None);
+        }
+        match self.install(interpreter, Wanted::Pinned(agreed.requires.clone()), progress).await {
+            Ok(environment) => Ok(Some(environment)),
+            Err(ExecError::PinsDiffer { differences }) => Err(mismatch(stored, &packages(differences))),
+            Err(error) => Err(error.fault()),
+        }
+    }
+
+    /// What a lockfile says about the packages of a plan; none where its runtime installs none.
+    pub async fn freeze(
+        &self,
+        plan: &Plan,
+        progress: Progress<'_>,
+    ) -> Result<Option<LockEnvironment>, Fault> {
+        let Some(interpreter) = self.interpreter_of(plan)? else { return Ok(None) };
+        let version = self.version(&interpreter).await?;
+        let installed = self.free(&interpreter, progress).await?.map(|environment| environment.installed);
+        Ok(Some(LockEnvironment::of(interpreter.language, version, installed.unwrap_or_default())))
+    }
+
+    /// How the interpreter differs from the agreed one. Packages are compared where they are installed.
+    pub async fn judge(&self, plan: &Plan, agreed: &LockEnvironment) -> Result<Vec<Difference>, Fault> {
+        let here = match self.interpreter_of(plan)? {
+            None => LockEnvironment { requires: agreed.requires.clone(), ..LockEnvironment::default() },
+            Some(interpreter) => {
+                let version = self.version(&interpreter).await?;
+                LockEnvironment::of(interpreter.language, version, agreed.requires.clone())
+            }
+        };
+        Ok(compare_environments(Some(agreed), Some(&here)))
+    }
+
+    fn interpreter_of<'p>(&self, plan: &'p Plan) -> Result<Option<Interpreter<'p>>, Fault> {
+        let merged = plan.merged().map_err(|error| error.fault())?;
+        match (plan.tools().first(), merged.language(), merged.program()) {
+            (Some(leaf), Some(language), Some(program)) => {
+                self.interpreter(leaf, language, program).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn version(&self, interpreter: &Interpreter<'_>) -> Result<String, Fault> {
+        let version = self.environments.version_of(interpreter.language, &interpreter.path).await;
+        version.map_err(|error| error.fault())
+    }
+
+    async fn install(
+        &self,
+        interpreter: &Interpreter<'_>,
+        packages: Wanted,
+        progress: Progress<'_>,
+    ) -> Result<Environment, ExecError> {
+        let wish = Wish {
+            language: interpreter.language,
+            interpreter: interpreter.path.clone(),
+            packages,
+            allow_source_builds: interpreter.leaf.manifest.allow_source_builds,
+            builder_env: self.host.builder_environment(),
+        };
+        self.environments.prepare(&wish, progress).await
+    }
+}
+
+/// Pins that do not hold, as differences.
+fn packages(pins: Vec<PinDifference>) -> Vec<Difference> {
+    pins.into_iter()
+        .map(|PinDifference { name, pinned, installed }| Difference {
+            position: None,
+            tool: None,
+            field: Field::Package,
+            name: Some(name),
+            old: pinned,
+            new: installed,
+        })
+        .collect()
+}
