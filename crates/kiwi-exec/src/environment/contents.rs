@@ -14,14 +14,15 @@ const PIECE: usize = 128 << 10;
 pub struct Contents(BTreeMap<String, Digest>);
 
 impl Contents {
-    /// Adds a file as it is on disk. A link counts with what it names, and is not followed.
+    /// Adds a file by its bytes on disk.
     pub fn add(&mut self, path: String, file: &Path) -> io::Result<()> {
-        let digest = if fs::symlink_metadata(file)?.is_symlink() {
-            Digest::of(fs::read_link(file)?.as_os_str().as_bytes())
-        } else {
-            digest_of(file)?
-        };
-        self.0.insert(path, digest);
+        self.0.insert(path, digest_of(file)?);
+        Ok(())
+    }
+
+    /// Adds a link by what it names; it is not followed.
+    pub fn add_link(&mut self, path: String, link: &Path) -> io::Result<()> {
+        self.0.insert(path, Digest::of(fs::read_link(link)?.as_os_str().as_bytes()));
         Ok(())
     }
 

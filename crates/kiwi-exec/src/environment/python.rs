@@ -37,7 +37,22 @@ impl Builder<'_> {
         let mut install = arguments(&["pip", "install", "--no-progress", "--python"]);
         install.push(path_text(&program_of(self.folder))?);
         install.extend(self.python_packages());
-        self.python_step("uv", uv, install).await
+        self.python_step("uv", uv, install).await?;
+        self.compile().await
+    }
+
+    /// Tools write no compiled files, so these have to be there. Those a package brings along are replaced: they need not
+    /// say what its sources say. A source that cannot be compiled harms nobody before it is imported.
+    async fn compile(&self) -> Result<(), ExecError> {
+        let python = program_of(self.folder);
+        let mut compile = arguments(&["-I", "-m", "compileall", "-q", "-f"]);
+        compile.push(path_text(&self.folder.join("lib"))?);
+        self.unheard().run(&self.environments.cache, &python, compile).await.map(drop)
+    }
+
+    /// The same without telling anybody what is written.
+    const fn unheard(&self) -> Self {
+        Self { progress: &|_: &str| (), ..*self }
     }
 
     /// The environment gets no pip of its own: it would be one package more than was asked for.
@@ -70,7 +85,7 @@ impl Builder<'_> {
         let mut install = arguments(&["-I", "-m", "pip", "--python"]);
         install.push(path_text(&program_of(self.folder))?);
         install.extend(arguments(&["install", "--no-input", "--disable-pip-version-check"]));
-        install.push(Text::literal("--progress-bar=off"));
+        install.extend(arguments(&["--progress-bar=off", "--compile"]));
         install.extend(self.python_packages());
         self.python_step("pip", interpreter, install).await
     }
@@ -78,8 +93,7 @@ impl Builder<'_> {
     /// Whether the interpreter itself has a pip that is new enough.
     async fn has_pip(&self) -> Result<bool, ExecError> {
         let asked = arguments(&["-I", "-c", "import pip; print(pip.__version__)"]);
-        let unheard = Builder { progress: &|_: &str| (), ..*self };
-        let finished = unheard.run(&self.environments.cache, &self.wish.interpreter, asked).await?;
+        let finished = self.unheard().run(&self.environments.cache, &self.wish.interpreter, asked).await?;
         let told = String::from_utf8_lossy(&finished.stdout);
         Ok(finished.exit.is_success() && major_and_minor(&told).is_some_and(|version| version >= PIP))
     }

@@ -4,7 +4,7 @@ use kiwi_model::Pin;
 use serde::Deserialize;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::contents::Contents;
 use super::pin;
@@ -58,9 +58,12 @@ fn add_files(folder: &Path, before: &str, contents: &mut Contents) -> io::Result
         let entry = entry?;
         let name = text(&entry)?;
         let path = format!("{before}{name}");
-        if !entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            contents.add_link(path, &entry.path())?;
+        } else if kind.is_file() {
             contents.add(path, &entry.path())?;
-        } else if path != "node_modules" {
+        } else if kind.is_dir() && path != "node_modules" {
             add_files(&entry.path(), &format!("{path}/"), contents)?;
         }
     }
@@ -68,7 +71,7 @@ fn add_files(folder: &Path, before: &str, contents: &mut Contents) -> io::Result
 }
 
 /// The folders in a folder, without `.bin` and the like.
-fn folders(folder: &Path) -> io::Result<Vec<(String, std::path::PathBuf)>> {
+fn folders(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

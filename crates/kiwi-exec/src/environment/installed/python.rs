@@ -1,15 +1,15 @@
 //! The packages of a virtual environment.
 
 use kiwi_model::Pin;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use super::super::contents::Contents;
 use super::pin;
 
 /// Files of a `dist-info` folder that tell about the installation and not about the package.
-const OF_THE_INSTALLER: [&str; 6] =
+const NOTES: [&str; 6] =
     ["INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json"];
 
 /// Every package that says of itself that it is installed.
@@ -36,20 +36,29 @@ fn contents(folder: &Path, packages: &Path, dist_info: &Path) -> io::Result<Cont
     let mut contents = Contents::default();
     for listed in String::from_utf8_lossy(&record).lines().filter_map(first_field) {
         let Some(file) = inside(folder, packages, &listed) else { continue };
-        if is_of_the_package(folder, dist_info, &file) && fs::symlink_metadata(&file).is_ok() {
+        if file.is_file() && is_of_the_package(folder, dist_info, &file)? {
             contents.add(listed, &file)?;
         }
     }
     Ok(contents)
 }
 
-/// Scripts name the interpreter's path; compiled files hold times; some files name the installer.
-fn is_of_the_package(folder: &Path, dist_info: &Path, file: &Path) -> bool {
-    let is_compiled = file.extension().is_some_and(|extension| extension == "pyc");
-    let is_script = file.starts_with(folder.join("bin"));
-    let is_installers = file.parent() == Some(dist_info)
-        && OF_THE_INSTALLER.iter().any(|name| file.file_name().is_some_and(|own| own == *name));
-    !is_compiled && !is_script && !is_installers
+/// Installers compile, write scripts that name the interpreter's path, and leave notes.
+fn is_of_the_package(folder: &Path, dist_info: &Path, file: &Path) -> io::Result<bool> {
+    let has_parent = |name: &str| file.parent().and_then(Path::file_name).is_some_and(|own| own == name);
+    let is_note = file.parent() == Some(dist_info)
+        && NOTES.iter().any(|name| file.file_name().is_some_and(|own| own == *name));
+    if is_note || has_parent("__pycache__") {
+        return Ok(false);
+    }
+    // A program is as it came; a script is as the installer wrote it.
+    Ok(!file.starts_with(folder.join("bin")) || !is_script(file)?)
+}
+
+fn is_script(file: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(file)?.take(2).read_to_end(&mut start)?;
+    Ok(start == b"#!")
 }
 
 /// Where a listed file lies. A record may point out of its folder, but not out of the environment.
@@ -122,12 +131,22 @@ mod tests {
 
     #[test]
     fn what_an_installer_adds_does_not_count() {
-        let packages = Path::new("/e/lib/python3/site-packages");
-        let counts = |file: &str| {
+        let home = tempfile::tempdir().unwrap();
+        let packages = home.path().join("lib/python3/site-packages");
+        let counts = |file: &str, content: &str| {
+            let file = inside(home.path(), &packages, file).unwrap();
             let dist_info = packages.join("x-1.dist-info");
-            is_of_the_package(Path::new("/e"), &dist_info, &packages.join(file))
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, content).unwrap();
+            is_of_the_package(home.path(), &dist_info, &file).unwrap()
         };
-        assert!(["x.py", "x-1.dist-info/METADATA", "x/RECORD"].into_iter().all(counts));
-        assert!(!["__pycache__/x.cpython-311.pyc", "x-1.dist-info/RECORD"].into_iter().any(counts));
+        assert!(counts("x.py", "#!python"));
+        assert!(counts("x.pyc", ""), "a module without a source");
+        assert!(counts("x-1.dist-info/METADATA", ""));
+        assert!(counts("x/RECORD", ""));
+        assert!(counts("../../../bin/program", "\u{7f}ELF"));
+        assert!(!counts("../../../bin/script", "#!/x/bin/python"));
+        assert!(!counts("__pycache__/x.cpython-311.pyc", ""));
+        assert!(!counts("x-1.dist-info/RECORD", ""));
     }
 }
