@@ -11,7 +11,7 @@
 mod support;
 
 use kiwi_chain::{Invocation, invocation};
-use kiwi_model::{ErrorKind, Explain, Space};
+use kiwi_model::{ErrorKind, Explain, Language, Space};
 use serde_json::{Value, json};
 use support::{Memory, runtime, script};
 
@@ -62,6 +62,25 @@ fn document_000s_own_runtime_without_a_mark_puts_the_entrypoint_behind_base_args
     );
     let plan = catalog.plan("data_processor").unwrap();
     assert_eq!(plan.merged().unwrap().config()["args"], json!(["-u", "process_data.py"]));
+}
+
+#[test]
+fn the_runtime_says_whose_packages_go_into_an_environment() {
+    for (runtime, file, rest, expected) in [
+        ("python_runtime", "main.py", "", Some(Language::Python)),
+        ("python_runtime", "main.py", "config: {venv: {enabled: false}}\n", None),
+        ("node_runtime", "main.js", "", Some(Language::Node)),
+        ("node_runtime", "main.js", "config: {node_modules: {enabled: false}}\n", None),
+        ("bash_runtime", "main.sh", "", None),
+    ] {
+        let tool = script("t", "1.0.0", runtime, &format!("manifest: {{entrypoint: {file}}}\n{rest}"));
+        let catalog = Memory::system().with(Space::Project, &tool, &[file]);
+        let plan = catalog.plan("t").unwrap();
+        match invocation(&plan, &serde_json::Map::new(), &|_| None).unwrap() {
+            Invocation::Process(call) => assert_eq!(call.environment, expected, "{tool}"),
+            Invocation::Http(_) => panic!("{tool}"),
+        }
+    }
 }
 
 #[test]

@@ -77,6 +77,34 @@ fn document_000_runs_as_written_with_its_packages() {
 }
 
 #[test]
+fn a_node_tool_gets_the_packages_it_requires() {
+    let env = TestEnvironment::new();
+    let manifest = |name: &str, file: &str, config: &str| {
+        env.write(
+            &format!("tools/{name}/tool.yaml"),
+            format!("tool_id: {name}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: node_runtime\nmanifest:\n  entrypoint: {file}\n  requires: [left-pad@1.3.0]\n{config}"),
+        );
+    };
+    manifest("padded", "padded.mjs", "");
+    env.write(
+        "tools/padded/padded.mjs",
+        "import pad from 'left-pad';\nexport const execute = ({s}) => pad(s, 3);\n",
+    );
+    let (code, out) = env.json(&["run", "padded", "s=x"]);
+    assert_eq!((code, &out["result"]), (0, &json!("  x")), "{out:#}");
+
+    // What a tool itself puts into NODE_PATH stays in front.
+    manifest("own", "own.js", "config: {env: {NODE_PATH: /own/modules}}\n");
+    env.write(
+        "tools/own/own.js",
+        "exports.execute = () => [require('left-pad')('y', 2), process.env.NODE_PATH];\n",
+    );
+    let (code, out) = env.json(&["run", "own"]);
+    assert_eq!((code, &out["result"][0]), (0, &json!(" y")), "{out:#}");
+    assert!(out["result"][1].as_str().unwrap().starts_with("/own/modules:/"), "{out:#}");
+}
+
+#[test]
 fn the_system_helper_runs_through_kiwi_runtime() {
     let (code, out) = TestEnvironment::bare().json(&["run", "kiwi.info"]);
     assert_eq!((code, &out["result"]["name"]), (0, &json!("kiwi")), "{out:#}");

@@ -72,7 +72,7 @@ fn node(text: &str) -> Kind {
         let is_local = ["file:", "link:", "workspace:"].iter().any(|scheme| part.starts_with(scheme));
         let is_archive = [".tgz", ".tar.gz", ".tar"].iter().any(|end| part.to_lowercase().ends_with(end));
         let is_address = part.contains(':');
-        if is_local || is_tilde_path(part) || (is_archive && !is_address) {
+        if is_local || is_node_path(part) || (is_archive && !is_address) {
             return Kind::Path;
         }
         if is_address {
@@ -91,7 +91,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// A path; but `~1.2` is a range.
-fn is_tilde_path(text: &str) -> bool {
+fn is_node_path(text: &str) -> bool {
     text.starts_with(['.', '/']) || text.starts_with("~/")
 }
 

@@ -68,7 +68,15 @@ impl TestEnvironment {
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kiwi"));
         command.args(words).current_dir(self.project()).env_clear();
-        for name in ["PATH", "PIP_CERT", "PIP_FIND_LINKS", "PIP_INDEX_URL", "SSL_CERT_FILE"] {
+        for name in [
+            "PATH",
+            "PIP_CERT",
+            "PIP_FIND_LINKS",
+            "PIP_INDEX_URL",
+            "SSL_CERT_FILE",
+            "NODE_EXTRA_CA_CERTS",
+            "npm_config_registry",
+        ] {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
