@@ -4,6 +4,7 @@
 //! says is checked against names and times on disk, and whatever does not hold is read again.
 
 mod entries;
+mod folder;
 mod index;
 mod load;
 mod merge;

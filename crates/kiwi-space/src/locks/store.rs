@@ -2,18 +2,19 @@
 
 use jiff::Timestamp;
 use kiwi_model::Space;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, fstat, fsync, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, fstat, fsync, openat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::folder::{make_folder, open_folder};
 use super::place::{TEMPORARY, inside, path_of, split};
 use super::reconcile::View;
 use super::{index, time};
 use crate::durable;
-use crate::error::{PathProblem, SpaceError};
+use crate::error::SpaceError;
 use crate::root::Root;
 use crate::spaces::Home;
 
@@ -122,38 +123,6 @@ impl Store {
             .map_err(|error| SpaceError::unwritable(self.root.absolute(&inside(index::NAME)), error))?;
         self.put(index::NAME, text.as_bytes()).map(|_| ())
     }
-}
-
-/// Opens a category's folder, reached through no symlink.
-fn open_folder(root: &Root, category: &str) -> Result<OwnedFd, SpaceError> {
-    let relative = inside(category);
-    root.open_plain_folder(&relative).map_err(|error| match error {
-        Errno::LOOP => SpaceError::bad_path(root.absolute(&relative), PathProblem::Symlink),
-        Errno::NOTDIR => SpaceError::bad_path(root.absolute(&relative), PathProblem::NotFolder),
-        error => SpaceError::unwritable(root.absolute(&relative), error),
-    })
-}
-
-/// Opens a category's folder, and makes it and those around it where they are missing.
-fn make_folder(root: &Root, category: &str) -> Result<OwnedFd, SpaceError> {
-    if root.stat(&inside(category)).is_some() {
-        return open_folder(root, category);
-    }
-    let unwritable = |error: Errno| SpaceError::unwritable(root.absolute(&inside(category)), error);
-    if category.is_empty() {
-        match mkdirat(root.fd(), inside(""), Mode::from(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => return open_folder(root, ""),
-            Err(error) => return Err(unwritable(error)),
-        }
-    }
-    let (parent, name) = split(category);
-    let parent = make_folder(root, parent)?;
-    match mkdirat(&parent, name, Mode::from(0o755)) {
-        Ok(()) => fsync(&parent).map_err(unwritable)?,
-        Err(Errno::EXIST) => {}
-        Err(error) => return Err(unwritable(error)),
-    }
-    open_folder(root, category)
 }
 
 /// A new file with a name that nobody has.

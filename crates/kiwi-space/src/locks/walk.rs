@@ -7,9 +7,10 @@ use rustix::io::Errno;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 
+use super::folder::explain;
 use super::place::{TEMPORARY, inside, is_part, join, key_of, may_nest};
 use super::time;
-use crate::error::{PathProblem, SpaceError};
+use crate::error::SpaceError;
 use crate::root::Root;
 
 /// A file whose name is that of a lockfile.
@@ -75,16 +76,14 @@ fn visit(
 ) -> Result<ControlFlow<()>, SpaceError> {
     let mut pending = vec![String::new()];
     while let Some(category) = pending.pop() {
-        let path = root.absolute(&inside(&category));
-        let unreadable = |error: Errno| SpaceError::unreadable(&path, error);
-        let folder = match root.open_plain_folder(&inside(&category)) {
+        let relative = inside(&category);
+        let unreadable = |error: Errno| SpaceError::unreadable(root.absolute(&relative), error);
+        let folder = match root.open_plain_folder(&relative) {
             Ok(folder) => folder,
             Err(Errno::NOENT) => continue,
             // Replaced since it was seen.
             Err(Errno::LOOP | Errno::NOTDIR) if !category.is_empty() => continue,
-            Err(Errno::LOOP) => return Err(SpaceError::bad_path(&path, PathProblem::Symlink)),
-            Err(Errno::NOTDIR) => return Err(SpaceError::bad_path(&path, PathProblem::NotFolder)),
-            Err(error) => return Err(unreadable(error)),
+            Err(error) => return Err(explain(root, &relative, error)),
         };
         for entry in Dir::read_from(&folder).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;

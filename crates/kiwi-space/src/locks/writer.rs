@@ -1,7 +1,7 @@
 //! Writing lockfiles, one or a hundred thousand, with the index written once.
 
 use kiwi_model::Space;
-use kiwi_model::lockfile::{LockName, Lockfile};
+use kiwi_model::lockfile::{LockName, LockRoot, Lockfile};
 use std::path::PathBuf;
 
 use super::merge::keep_unknown;
@@ -70,23 +70,21 @@ impl LockWriter {
     /// Saves a lockfile where its root says it belongs. Keys of the file there that this Kiwi does not know are kept; a
     /// file there that cannot be read is replaced, unless a newer Kiwi wrote it.
     pub fn save(&mut self, lock: &Lockfile, slot: Slot) -> Result<Saved, SpaceError> {
-        let root = &lock.root;
-        check_category(&root.category)?;
-        let tool = root.tool_id.clone();
-        let name = LockName {
-            tool_id: tool.clone(),
-            version: root.version.clone(),
-            alternative: (slot == Slot::Alternative).then(|| lock.chain_hash.clone()),
+        check_category(&lock.root.category)?;
+        let LockRoot { tool_id, version, category, .. } = &lock.root;
+        let (tool_id, version) = (tool_id.clone(), version.clone());
+        let mut name = LockName { tool_id, version, alternative: None };
+        let wrong = |store: &Store, name: &LockName, problem| SpaceError::Lockfile {
+            path: store.root.absolute(&inside(&path_of(&key_of(category, name)))),
+            tool: name.tool_id.clone(),
+            problem,
         };
-        let key = key_of(&root.category, &name);
-        let path = self.store.root.absolute(&inside(&path_of(&key)));
-        let wrong = |problem| SpaceError::Lockfile { path: path.clone(), tool: tool.clone(), problem };
         // What could not be read back must not be written.
-        let mut lock =
-            Lockfile::parse(&lock.to_text()).map_err(|error| wrong(LockProblem::Content(error)))?;
-        if name.alternative.as_ref().is_some_and(|hash| *hash != lock.chain_hash) {
-            return Err(wrong(LockProblem::Unreachable("has no chain hash for its name".into())));
-        }
+        let mut lock = Lockfile::parse(&lock.to_text())
+            .map_err(|error| wrong(&self.store, &name, LockProblem::Content(error)))?;
+        name.alternative = (slot == Slot::Alternative).then(|| lock.chain_hash.clone());
+        let key = key_of(category, &name);
+        let path = self.store.root.absolute(&inside(&path_of(&key)));
         let outcome = match read(&self.store.root, &key, &name) {
             Ok(None) => SaveOutcome::Created,
             Ok(Some(old)) => {
@@ -97,7 +95,7 @@ impl LockWriter {
                 }
                 SaveOutcome::Rewritten
             }
-            Err(problem) if problem.is_newer() => return Err(wrong(problem)),
+            Err(problem) if problem.is_newer() => return Err(wrong(&self.store, &name, problem)),
             Err(_) => SaveOutcome::Rewritten,
         };
         let text = lock.to_text();
