@@ -10,40 +10,18 @@
 
 mod support;
 
-use kiwi_model::{Space, ToolId, Version};
-use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::{TestEnvironment, rounds};
 
-/// Installs a package with its record, as the registry will.
-fn install(env: &TestEnvironment, id: &str, files: &[(&str, &str)]) -> PathBuf {
-    let spaces =
-        Spaces::open(Locations { project: None, cwd: env.project(), user: Some(env.home()) }).unwrap();
-    let files: Vec<_> = files
-        .iter()
-        .map(|(path, text)| NewFile { path, bytes: text.as_bytes(), is_executable: false })
-        .collect();
-    let id = ToolId::parse(id).unwrap();
-    let install = Install {
-        id: &id,
-        version: &Version::new(1, 0, 0),
-        files: Staged::Memory(&files),
-        source: "test",
-        at: "2026-01-01T00:00:00Z",
-        expected: None,
-    };
-    spaces.packages(Space::Project).unwrap().install(&install).unwrap().folder
-}
-
 fn greeter(env: &TestEnvironment) -> PathBuf {
     let manifest =
         "tool_id: greeter\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: greet.sh}\n";
-    install(
-        env,
+    env.install(
         "greeter",
+        "1.0.0",
         &[
             ("tool.yaml", manifest),
             ("greet.sh", ". \"$(dirname \"$0\")/lib.sh\"; say good\n"),

@@ -9,7 +9,7 @@ use super::place::{check_category, inside, key_of, path_of};
 use super::read::{MAX_BYTES, read};
 use super::reconcile::{Content, Known, Trust, reconcile};
 use super::store::Store;
-use super::{LockEntry, LockProblem, Locks};
+use super::{LockProblem, Locks};
 use crate::error::{SpaceError, show};
 
 /// Which of a tool's lockfiles is meant.
@@ -108,10 +108,10 @@ impl LockWriter {
         Ok(Saved { path, outcome })
     }
 
-    /// Removes a lockfile of this scope; one that is gone is removed already.
-    pub fn remove(&mut self, entry: &LockEntry) -> Result<(), SpaceError> {
+    /// Removes a lockfile of this scope by its key; one that is gone is removed already.
+    pub fn remove(&mut self, key: &str) -> Result<(), SpaceError> {
         self.is_dirty = true;
-        self.store.remove(&entry.key)
+        self.store.remove(key)
     }
 
     /// Writes the index.

@@ -106,7 +106,9 @@ fn the_project_wins_over_the_user_and_the_system_has_none() {
     let both: Vec<_> =
         locks.of(&id("a")).expect("of").into_iter().map(|entry| (entry.scope, entry.key)).collect();
     assert_eq!(both, [(Space::Project, "data/a@1.0.0".into()), (Space::User, "data/a@1.0.0".to_owned())]);
-    locks.remove(&found).expect("removed");
+    let mut writer = locks.writer(found.scope).expect("writer");
+    writer.remove(&found.key()).expect("removed");
+    writer.finish().expect("finished");
     assert_eq!(load(&spaces, "data", "a", "1.0.0").expect("stored").scope, Space::User);
     assert!(!ground.ai("lockfiles/data").exists() && entries(&ground).is_empty());
     for error in [

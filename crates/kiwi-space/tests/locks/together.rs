@@ -31,7 +31,9 @@ fn hammer(ground: &Path, who: &str) {
         let brief = lock("brief", &tool, "1.0.0");
         save(&spaces, &brief);
         let stored = load(&spaces, "brief", &tool, "1.0.0").expect("brief");
-        locks.remove(&stored).expect("removed");
+        let mut writer = locks.writer(stored.scope).expect("writer");
+        writer.remove(&stored.key()).expect("removed");
+        writer.finish().expect("finished");
         let listed = locks.entries(Space::Project, None, &mut |_, _| {}).expect("entries");
         let listed: Vec<_> = listed.collect();
         assert!(listed.iter().any(|entry| entry.key == key), "{key} was lost");

@@ -9,6 +9,8 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use kiwi_model::{Space, ToolId, Version};
+use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -62,6 +64,25 @@ impl TestEnvironment {
     /// Writes a file below the user's `.ai/`.
     pub fn write_user(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(&self.home().join(".ai").join(path), content)
+    }
+
+    /// Installs a package of the project with its record, as the registry will.
+    pub fn install(&self, id: &str, version: &str, files: &[(&str, &str)]) -> PathBuf {
+        let spaces =
+            Spaces::open(Locations { project: None, cwd: self.project(), user: Some(self.home()) }).unwrap();
+        let files: Vec<_> = files
+            .iter()
+            .map(|(path, text)| NewFile { path, bytes: text.as_bytes(), is_executable: false })
+            .collect();
+        let install = Install {
+            id: &ToolId::parse(id).unwrap(),
+            version: &Version::parse(version).unwrap(),
+            files: Staged::Memory(&files),
+            source: "test",
+            at: "2026-01-01T00:00:00Z",
+            expected: None,
+        };
+        spaces.packages(Space::Project).unwrap().install(&install).unwrap().folder
     }
 
     /// The program with this environment and nothing else.

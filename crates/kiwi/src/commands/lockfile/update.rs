@@ -115,7 +115,7 @@ fn write<'c>(
         let saved = writer.save(&change.new, slot).map_err(|error| error.fault())?;
         // Another version, category or chain has another name; the old one was replaced, not joined.
         if !saved.path.ends_with(&change.entry.path) {
-            writer.remove(&change.entry).map_err(|error| error.fault())?;
+            writer.remove(&change.entry.key).map_err(|error| error.fault())?;
         }
     }
     writer.finish().map_err(|error| error.fault())
