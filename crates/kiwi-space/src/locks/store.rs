@@ -58,12 +58,20 @@ impl Store {
         let folder = open_folder(&root, "")?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let unwritable = |error: Errno| SpaceError::unwritable(root.absolute(&inside(LOCK)), error);
-        let lock = openat(&folder, LOCK, flags, Mode::from(0o644)).map_err(unwritable)?;
-        while let Err(error) = rustix::fs::flock(&lock, operation) {
-            if error != Errno::INTR {
-                return Err(unwritable(error));
+        let lock = loop {
+            let lock = openat(&folder, LOCK, flags, Mode::from(0o644)).map_err(unwritable)?;
+            match rustix::fs::flock(&lock, operation) {
+                Ok(()) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(unwritable(error)),
             }
-        }
+            // Whoever cleans a checkout may remove the file; one that is gone keeps nobody out.
+            let held = fstat(&lock).map_err(unwritable)?;
+            let there = statat(&folder, LOCK, AtFlags::SYMLINK_NOFOLLOW);
+            if there.is_ok_and(|there| (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)) {
+                break lock;
+            }
+        };
         let store = Self { root, scope, _lock: File::from(lock) };
         if matches!(statat(&folder, IGNORE, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
             store.put(IGNORE, IGNORED.as_bytes())?;

@@ -137,6 +137,17 @@ fn saving_the_same_again_changes_no_byte_and_no_time() {
     assert_eq!(load(&spaces, "data", "a", "1.0.0").expect("stored").lock, other);
     assert!(modified(&path) > aged);
     assert_eq!(entries(&ground)[0].chain_hash, other.chain_hash);
+    // Just frozen is just validated, whatever the index said a moment ago.
+    for round in 0..20 {
+        edit_index(&ground, |value| value["lockfiles"]["data/a@1.0.0"]["last_validated"] = json!(AT));
+        let other = lock_of("data", "a", "1.0.0", &format!("round {round}"));
+        assert_eq!(save(&spaces, &other).outcome, SaveOutcome::Rewritten);
+        let entry = &entries(&ground)[0];
+        assert_eq!(
+            (&entry.chain_hash, &entry.last_validated),
+            (&other.chain_hash, &rfc3339(modified(&path)))
+        );
+    }
 }
 
 #[test]

@@ -132,6 +132,24 @@ fn what_a_killed_writer_left_goes_with_the_next_one() {
 }
 
 #[test]
+fn a_lock_that_was_cleaned_away_keeps_writers_apart_again() {
+    let ground = Ground::new();
+    created(&ground, "data", "a", "1.0.0");
+    let spaces = ground.spaces();
+    let writer = spaces.locks().writer(Space::Project).expect("writer");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| created(&ground, "data", "b", "1.0.0"));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!waiting.is_finished(), "one writer at a time");
+        fs::remove_file(ground.ai("lockfiles/.lock")).expect("lock");
+        drop(writer);
+        waiting.join().expect("saved");
+    });
+    assert!(ground.ai("lockfiles/.lock").exists());
+    assert_eq!(keys(&entries(&ground)), ["data/a@1.0.0", "data/b@1.0.0"]);
+}
+
+#[test]
 fn a_batch_is_whole_however_it_ends() {
     let ground = Ground::new();
     let spaces = ground.spaces();
