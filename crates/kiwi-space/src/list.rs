@@ -89,8 +89,11 @@ impl Spaces {
     }
 }
 
-/// Does the same to every item, on as many threads as there are cores.
-fn beside_each_other<T: Send>(items: &[Item], work: impl Fn(&Item) -> T + Sync) -> Vec<T> {
+/// Does the same to every item, on as many threads as there are cores. What comes out is in no order.
+pub(crate) fn beside_each_other<'i, I: Sync, T: Send>(
+    items: &'i [I],
+    work: impl Fn(&'i I) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();

@@ -1,5 +1,6 @@
 //! Where a lockfile lies: its category is its folder, its name is its file.
 
+use kiwi_model::Version;
 use kiwi_model::lockfile::LockName;
 
 use crate::error::{PathProblem, SpaceError};
@@ -69,4 +70,17 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 /// A path in the store, from the space's root.
 pub(super) fn inside(path: &str) -> String {
     if path.is_empty() { FOLDER.to_owned() } else { format!("{FOLDER}/{path}") }
+}
+
+/// A version that ends with the hash of its own chain is that of an alternative of a prerelease.
+pub(super) fn settle(name: LockName, chain_hash: &str) -> LockName {
+    if name.alternative.is_some() || (name.version.pre.is_empty() && name.version.build.is_empty()) {
+        return name;
+    }
+    let text = name.version.to_string();
+    let shorter = text.strip_suffix(chain_hash).and_then(|text| text.strip_suffix('.'));
+    match shorter.and_then(|text| Version::parse(text).ok()) {
+        Some(version) => LockName { version, alternative: Some(chain_hash.to_owned()), ..name },
+        None => name,
+    }
 }

@@ -18,6 +18,9 @@ pub(super) struct ReadLock {
     pub(super) modified: Timestamp,
 }
 
+/// A lockfile with its right name; `None` where there is none.
+pub(super) type Settled = Result<Option<(ReadLock, LockName)>, LockProblem>;
+
 /// Reads the lockfile with a key; `None` where there is none. `name` is what the key says.
 pub(super) fn read(root: &Root, key: &str, name: &LockName) -> Result<Option<ReadLock>, LockProblem> {
     let Some(found) = read_any(root, key)? else { return Ok(None) };
@@ -26,13 +29,9 @@ pub(super) fn read(root: &Root, key: &str, name: &LockName) -> Result<Option<Rea
 }
 
 /// Reads the lockfile with a key, and what its name means: only the content tells an alternative of a prerelease.
-pub(super) fn read_settled(
-    root: &Root,
-    key: &str,
-    name: LockName,
-) -> Result<Option<(ReadLock, LockName)>, LockProblem> {
+pub(super) fn read_settled(root: &Root, key: &str, name: &LockName) -> Settled {
     let Some(found) = read_any(root, key)? else { return Ok(None) };
-    let name = name.settle(&found.lock);
+    let name = name.clone().settle(&found.lock);
     agree(&found.lock, split(key).0, &name)?;
     Ok(Some((found, name)))
 }

@@ -5,17 +5,21 @@
 
 use jiff::Timestamp;
 use kiwi_model::lockfile::{LockName, Lockfile};
-use kiwi_model::{Explain as _, Fault, Space, Version};
+use kiwi_model::{Explain as _, Fault, Space};
 use std::collections::{BTreeMap, HashMap};
 
 use super::index::{self, Health, Index, Noted};
-use super::place::{inside, path_of};
-use super::read::read_settled;
+use super::place::{inside, path_of, settle};
+use super::read::{Settled, read_settled};
 use super::walk::{Found, Walked, walk};
 use super::{LockProblem, time};
 use crate::error::SpaceError;
+use crate::list::beside_each_other;
 use crate::root::Root;
 use crate::stamp;
+
+/// How many files are read before progress is told.
+const CHUNK: usize = 1024;
 
 /// Told how many of how many files were read.
 pub(super) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
@@ -121,21 +125,14 @@ pub(super) fn reconcile(
     }
     // At once: one by one takes several times as long.
     view.rows.append(&mut untouched.into_iter().collect());
-    let total = unknown.len();
-    for (done, found) in unknown.into_iter().enumerate() {
-        let Found { key, name, modified } = found;
-        match read_settled(root, &key, name.clone()) {
-            Ok(Some((read, name))) => {
-                let content = Content::new(name, &read.lock, read.modified);
-                view.read.insert(key.clone(), content.clone());
-                let is_seen = index.updated_at.is_some_and(|at| content.modified <= at);
-                view.add(key, content, is_seen, &mut index);
-            }
-            // Gone since it was seen.
-            Ok(None) => {}
-            Err(problem) => view.add_broken(root, key, name, modified, problem),
+    let (total, mut done) = (unknown.len(), 0);
+    for chunk in unknown.chunks(CHUNK) {
+        let all = beside_each_other(chunk, |found| (found, read_settled(root, &found.key, &found.name)));
+        for (found, read) in all {
+            view.add_read(root, found, read, &mut index);
+            done += 1;
+            progress(done, total);
         }
-        progress(done + 1, total);
     }
     // Lines without a file, and lines about files that broke.
     view.changed |= !index.noted.is_empty();
@@ -143,6 +140,21 @@ pub(super) fn reconcile(
 }
 
 impl View {
+    /// Adds what reading a file gave.
+    fn add_read(&mut self, root: &Root, found: &Found, read: Settled, index: &mut Index) {
+        match read {
+            Ok(Some((read, name))) => {
+                let content = Content::new(name, &read.lock, read.modified);
+                self.read.insert(found.key.clone(), content.clone());
+                let is_seen = index.updated_at.is_some_and(|at| content.modified <= at);
+                self.add(found.key.clone(), content, is_seen, index);
+            }
+            // Gone since it was seen.
+            Ok(None) => {}
+            Err(problem) => self.add_broken(root, found, problem),
+        }
+    }
+
     /// Adds a good lockfile; `is_seen` if the index knew the file as it is.
     fn add(&mut self, key: String, content: Content, is_seen: bool, index: &mut Index) {
         let noted = index.noted.remove(&key);
@@ -162,20 +174,18 @@ impl View {
         self.rows.insert(key, row);
     }
 
-    fn add_broken(
-        &mut self,
-        root: &Root,
-        key: String,
-        name: LockName,
-        modified: Option<Timestamp>,
-        problem: LockProblem,
-    ) {
-        let at = modified.unwrap_or(self.updated_at).min(self.updated_at);
-        let path = root.absolute(&inside(&path_of(&key)));
-        let fault = SpaceError::Lockfile { path, tool: name.tool_id.clone(), problem }.fault();
-        let row =
-            Row { name, chain_hash: String::new(), created_at: at, last_validated: at, problem: Some(fault) };
-        self.rows.insert(key, row);
+    fn add_broken(&mut self, root: &Root, found: &Found, problem: LockProblem) {
+        let at = found.modified.unwrap_or(self.updated_at).min(self.updated_at);
+        let path = root.absolute(&inside(&path_of(&found.key)));
+        let fault = SpaceError::Lockfile { path, tool: found.name.tool_id.clone(), problem }.fault();
+        let row = Row {
+            name: found.name.clone(),
+            chain_hash: String::new(),
+            created_at: at,
+            last_validated: at,
+            problem: Some(fault),
+        };
+        self.rows.insert(found.key.clone(), row);
     }
 }
 
@@ -194,18 +204,5 @@ impl Row {
     fn untouched(name: LockName, noted: Noted) -> Self {
         let Noted { chain_hash, created_at, last_validated } = noted;
         Self { name: settle(name, &chain_hash), chain_hash, created_at, last_validated, problem: None }
-    }
-}
-
-/// A version that ends with the hash of its own chain is that of an alternative of a prerelease.
-fn settle(name: LockName, chain_hash: &str) -> LockName {
-    if name.alternative.is_some() || (name.version.pre.is_empty() && name.version.build.is_empty()) {
-        return name;
-    }
-    let text = name.version.to_string();
-    let shorter = text.strip_suffix(chain_hash).and_then(|text| text.strip_suffix('.'));
-    match shorter.and_then(|text| Version::parse(text).ok()) {
-        Some(version) => LockName { version, alternative: Some(chain_hash.to_owned()), ..name },
-        None => name,
     }
 }
