@@ -3,7 +3,7 @@
 use kiwi_chain::{Caches, Catalog as _, Difference, Mode, Pins, Plan, compare, freeze, versions};
 use kiwi_model::lockfile::{LockMode, Lockfile, short};
 use kiwi_model::{Explain, Fault, ToolRef, Version};
-use kiwi_space::{Spaces, Stored};
+use kiwi_space::{SpaceError, Spaces, Stored};
 use std::sync::Arc;
 
 use crate::agreement::{Agreement, Planned, mismatch, missing};
@@ -71,9 +71,11 @@ impl Planner {
         for candidate in versions(self.spaces.as_ref(), ask).map_err(|error| error.fault())? {
             // A version that cannot be read cannot run; if it is the one that is meant, the plan says so.
             let Ok(tool) = self.spaces.load(&candidate) else { continue };
-            let stored = self.spaces.locks().load(&tool.category, &candidate.id, &candidate.version);
-            if let Some(stored) = stored.map_err(|error| error.fault())? {
-                return Ok(Some(stored));
+            match self.spaces.locks().load(&tool.category, &candidate.id, &candidate.version) {
+                Ok(Some(stored)) => return Ok(Some(stored)),
+                // A category that cannot be a folder cannot hold a lockfile either.
+                Ok(None) | Err(SpaceError::BadPath { .. }) => {}
+                Err(error) => return Err(error.fault()),
             }
         }
         Ok(None)
@@ -87,7 +89,7 @@ impl Planner {
             let lock = Some(Agreement { stored, differences, twin });
             return Ok(Planned { plan, mode, lock, objection: None });
         }
-        for alternative in self.alternatives(&stored) {
+        for alternative in self.spaces.locks().alternatives(&stored) {
             let (plan, differences) = self.by(ask, &alternative.lock)?;
             if differences.is_empty() {
                 let lock = Some(Agreement { stored: alternative, differences, twin: None });
@@ -120,22 +122,6 @@ impl Planner {
         let twin =
             self.spaces.locks().load_alternative(&stored.category, id, version, &stored.lock.chain_hash);
         twin.ok().flatten().filter(|twin| twin.name != stored.name)
-    }
-
-    /// Other chains that were agreed for the same version. Looked for only when the default one does not hold.
-    fn alternatives(&self, stored: &Stored) -> Vec<Stored> {
-        let locks = self.spaces.locks();
-        let beside =
-            locks.of(&stored.name.tool_id).unwrap_or_default().into_iter().filter(|entry| {
-                entry.name.version == stored.name.version && entry.category == stored.category
-            });
-        let hashes = beside.filter_map(|entry| entry.name.alternative);
-        let load = |hash: String| {
-            let (id, version) = (&stored.name.tool_id, &stored.name.version);
-            // A broken alternative is no reason to refuse, or to run, anything.
-            locks.load_alternative(&stored.category, id, version, &hash).ok().flatten()
-        };
-        hashes.filter_map(load).collect()
     }
 
     pub fn locked_versions(&self, ask: &ToolRef) -> Vec<Version> {

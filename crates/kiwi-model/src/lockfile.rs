@@ -289,7 +289,8 @@ pub struct LockName {
     pub alternative: Option<String>,
 }
 
-const SUFFIX: &str = ".lock.json";
+/// How the names of all lockfiles end.
+pub const SUFFIX: &str = ".lock.json";
 
 impl LockName {
     /// The file name.
@@ -311,19 +312,23 @@ impl LockName {
         Some(Self { tool_id, version: Version::parse(version).ok()?, alternative: Some(alternative) })
     }
 
-    /// The name as the content says it: `1.0.0-beta.3f9c0a1b2c4d` is an alternative if the root inside is `1.0.0-beta`.
+    /// The name as the content says it: `1.0.0-beta.3f9c0a1b2c4d` is an alternative if that is the hash of its chain.
     #[must_use]
-    pub fn settle(self, lock: &Lockfile) -> Self {
-        let as_alternative = Self {
-            tool_id: lock.root.tool_id.clone(),
-            version: lock.root.version.clone(),
-            alternative: Some(lock.chain_hash.clone()),
-        };
-        if as_alternative.file_name() == self.file_name() { as_alternative } else { self }
+    pub fn settle(self, chain_hash: &str) -> Self {
+        if self.alternative.is_some() || (self.version.pre.is_empty() && self.version.build.is_empty()) {
+            return self;
+        }
+        let text = self.version.to_string();
+        let shorter = text.strip_suffix(chain_hash).and_then(|text| text.strip_suffix('.'));
+        match shorter.and_then(|text| Version::parse(text).ok()) {
+            Some(version) => Self { version, alternative: Some(chain_hash.to_owned()), ..self },
+            None => self,
+        }
     }
 }
 
-fn is_short_hash(text: &str) -> bool {
+/// Whether this is the short form of a chain hash.
+pub fn is_short_hash(text: &str) -> bool {
     text.len() == SHORT_HASH && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
@@ -410,7 +415,7 @@ mod tests {
         };
         let read = LockName::parse(&written.file_name()).expect("name");
         assert_eq!(read.alternative, None);
-        assert_eq!(read.settle(&lock), written);
+        assert_eq!(read.settle(&lock.chain_hash), written);
     }
 
     #[test]

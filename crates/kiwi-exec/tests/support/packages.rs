@@ -60,10 +60,14 @@ pub fn versions(pins: &[Pin]) -> Vec<String> {
     pins.iter().map(|pin| format!("{}=={}", pin.name, pin.version)).collect()
 }
 
-/// What differs, if that is what went wrong.
-pub fn differences<T: std::fmt::Debug>(result: Result<T, ExecError>) -> Vec<(String, String, String)> {
+/// What differs, if that is what went wrong: name, pinned, installed.
+pub fn differences<T: std::fmt::Debug>(
+    result: Result<T, ExecError>,
+) -> Vec<(String, Option<String>, Option<String>)> {
     match result {
-        Err(ExecError::PinsDiffer { differences }) => differences,
+        Err(ExecError::PinsDiffer { differences }) => {
+            differences.into_iter().map(|it| (it.name, it.pinned, it.installed)).collect()
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use kiwi_model::Space;
+use kiwi_model::lockfile::is_short_hash;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::Read as _;
 
-use super::place::{inside, is_hash, path_of};
+use super::place::{inside, path_of};
 use super::reconcile::View;
 use super::time;
 use crate::root::Root;
@@ -99,7 +100,7 @@ fn believe(file: File<'_>, scope: Space, now: Timestamp) -> Index {
         .filter(|(key, line)| line.path == path_of(key) && line.scope == scope.as_str())
         .filter_map(|(key, line)| {
             let noted = Noted {
-                chain_hash: is_hash(&line.chain_hash).then(|| line.chain_hash.into_owned())?,
+                chain_hash: is_short_hash(&line.chain_hash).then(|| line.chain_hash.into_owned())?,
                 created_at: time::parse(&line.created_at)?,
                 last_validated: time::parse(&line.last_validated).filter(|at| *at <= latest)?,
             };

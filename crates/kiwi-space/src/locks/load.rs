@@ -1,12 +1,13 @@
 //! What a call asks for: one file, by its path, without looking at any other.
 
 use jiff::Timestamp;
-use kiwi_model::lockfile::{LockName, Lockfile};
+use kiwi_model::lockfile::{LockName, Lockfile, SUFFIX, is_short_hash};
 use kiwi_model::{Space, ToolId, Version};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::place::{check_category, inside, is_hash, key_of, path_of};
+use super::place::{check_category, inside, key_of, path_of};
 use super::read::read;
 use super::{LockEntry, Locks, time, walk};
 use crate::error::{PathProblem, SpaceError};
@@ -51,7 +52,7 @@ impl Locks<'_> {
         version: &Version,
         chain_hash: &str,
     ) -> Result<Option<Stored>, SpaceError> {
-        if !is_hash(chain_hash) {
+        if !is_short_hash(chain_hash) {
             return Err(SpaceError::bad_path(chain_hash, PathProblem::NotAChainHash));
         }
         let alternative = Some(chain_hash.to_owned());
@@ -63,6 +64,26 @@ impl Locks<'_> {
         check_category(&entry.category)?;
         let found = load_from(self.home(entry.scope)?, &entry.category, &entry.name)?;
         found.ok_or_else(|| SpaceError::Gone { tool: entry.key.clone(), handle: entry.path.clone() })
+    }
+
+    /// The other chains that were agreed for the same version of the same tool. Broken ones are passed over: they are
+    /// no reason to run anything.
+    pub fn alternatives(&self, stored: &Stored) -> Vec<Stored> {
+        let mut names = BTreeSet::new();
+        for root in self.homes().filter_map(|home| Root::open(&home.ai).ok().flatten()) {
+            names.extend(walk::names(&root, &stored.category));
+        }
+        let default = LockName { alternative: None, ..stored.name.clone() }.file_name();
+        let hash = |name: &String| {
+            let (tool, hash) = name.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+            (Some(tool) == default.strip_suffix(SUFFIX)).then(|| hash.to_owned())
+        };
+        let hashes = names.iter().filter_map(hash);
+        let load = |hash: String| {
+            let (id, version) = (&stored.name.tool_id, &stored.name.version);
+            self.load_alternative(&stored.category, id, version, &hash).ok().flatten()
+        };
+        hashes.filter_map(load).collect()
     }
 
     fn load_named(&self, category: &str, name: &LockName) -> Result<Option<Stored>, SpaceError> {

@@ -1,7 +1,6 @@
 //! Where a lockfile lies: its category is its folder, its name is its file.
 
-use kiwi_model::Version;
-use kiwi_model::lockfile::LockName;
+use kiwi_model::lockfile::{LockName, SUFFIX};
 
 use crate::error::{PathProblem, SpaceError};
 use crate::root::is_inside;
@@ -10,9 +9,7 @@ use crate::root::is_inside;
 pub(super) const FOLDER: &str = "lockfiles";
 /// Files on their way in.
 pub(super) const TEMPORARY: &str = ".new-";
-const SUFFIX: &str = ".lock.json";
 const MAX_DEPTH: usize = 32;
-const HASH_DIGITS: usize = 12;
 
 /// Refuses a category that is not a folder inside the store.
 pub(super) fn check_category(category: &str) -> Result<(), SpaceError> {
@@ -41,11 +38,6 @@ pub(super) fn is_within(inner: &str, category: &str) -> bool {
         || inner.strip_prefix(category).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether this is the short form of a chain hash.
-pub(super) fn is_hash(text: &str) -> bool {
-    text.len() == HASH_DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-}
-
 /// Something in a category: a file, or a further category.
 pub(super) fn join(category: &str, name: &str) -> String {
     if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") }
@@ -70,17 +62,4 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 /// A path in the store, from the space's root.
 pub(super) fn inside(path: &str) -> String {
     if path.is_empty() { FOLDER.to_owned() } else { format!("{FOLDER}/{path}") }
-}
-
-/// A version that ends with the hash of its own chain is that of an alternative of a prerelease.
-pub(super) fn settle(name: LockName, chain_hash: &str) -> LockName {
-    if name.alternative.is_some() || (name.version.pre.is_empty() && name.version.build.is_empty()) {
-        return name;
-    }
-    let text = name.version.to_string();
-    let shorter = text.strip_suffix(chain_hash).and_then(|text| text.strip_suffix('.'));
-    match shorter.and_then(|text| Version::parse(text).ok()) {
-        Some(version) => LockName { version, alternative: Some(chain_hash.to_owned()), ..name },
-        None => name,
-    }
 }

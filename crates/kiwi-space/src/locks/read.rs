@@ -31,7 +31,7 @@ pub(super) fn read(root: &Root, key: &str, name: &LockName) -> Result<Option<Rea
 /// Reads the lockfile with a key, and what its name means: only the content tells an alternative of a prerelease.
 pub(super) fn read_settled(root: &Root, key: &str, name: &LockName) -> Settled {
     let Some(found) = read_any(root, key)? else { return Ok(None) };
-    let name = name.clone().settle(&found.lock);
+    let name = name.clone().settle(&found.lock.chain_hash);
     agree(&found.lock, split(key).0, &name)?;
     Ok(Some((found, name)))
 }

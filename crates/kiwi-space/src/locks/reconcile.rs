@@ -9,7 +9,7 @@ use kiwi_model::{Explain as _, Fault, Space};
 use std::collections::{BTreeMap, HashMap};
 
 use super::index::{self, Health, Index, Noted};
-use super::place::{inside, path_of, settle};
+use super::place::{inside, path_of};
 use super::read::{Settled, read_settled};
 use super::walk::{Found, Walked, walk};
 use super::{LockProblem, time};
@@ -203,6 +203,6 @@ impl Row {
     /// What the index says.
     fn untouched(name: LockName, noted: Noted) -> Self {
         let Noted { chain_hash, created_at, last_validated } = noted;
-        Self { name: settle(name, &chain_hash), chain_hash, created_at, last_validated, problem: None }
+        Self { name: name.settle(&chain_hash), chain_hash, created_at, last_validated, problem: None }
     }
 }

@@ -60,6 +60,13 @@ pub(super) fn walk(root: &Root) -> Result<Walked, SpaceError> {
     Ok(walked)
 }
 
+/// The names in one folder of the store; none where it cannot be looked into.
+pub(super) fn names(root: &Root, category: &str) -> Vec<String> {
+    let Ok(folder) = root.open_plain_folder(&inside(category)) else { return Vec::new() };
+    let entries = Dir::read_from(&folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect()
+}
+
 /// Whether there is one lockfile; stops at the first.
 pub(super) fn has_any(root: &Root) -> bool {
     let found = visit(root, &mut |seen| match LockName::parse(seen.file) {
