@@ -13,6 +13,7 @@
 //! [`Locks`] (what was agreed to run), [`SpaceError`] (what can be wrong).
 
 mod assemble;
+mod boundary;
 mod catalog;
 mod config;
 mod counters;

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
 use super::place::{inside, split};
+use crate::boundary;
 use crate::error::{PathProblem, SpaceError};
 use crate::root::Root;
 
@@ -35,14 +36,20 @@ pub(super) fn make_folder(root: &Root, category: &str) -> Result<OwnedFd, SpaceE
     let unwritable = |error: Errno| SpaceError::unwritable(root.absolute(&inside(category)), error);
     if category.is_empty() {
         match mkdirat(root.fd(), inside(""), Mode::from(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => return open_folder(root, ""),
+            Ok(()) | Err(Errno::EXIST) => {
+                boundary::pass();
+                return open_folder(root, "");
+            }
             Err(error) => return Err(unwritable(error)),
         }
     }
     let (parent, name) = split(category);
     let parent = make_folder(root, parent)?;
     match mkdirat(&parent, name, Mode::from(0o755)) {
-        Ok(()) => fsync(&parent).map_err(unwritable)?,
+        Ok(()) => {
+            boundary::pass();
+            fsync(&parent).map_err(unwritable)?;
+        }
         Err(Errno::EXIST) => {}
         Err(error) => return Err(unwritable(error)),
     }

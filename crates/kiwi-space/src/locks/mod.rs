@@ -3,6 +3,8 @@
 //! A call goes straight to its file. The index beside the files is a cache for those who ask about many: whatever it
 //! says is checked against names and times on disk, and whatever does not hold is read again.
 
+#[cfg(test)]
+mod crash;
 mod entries;
 mod folder;
 mod index;

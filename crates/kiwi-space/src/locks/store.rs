@@ -13,6 +13,7 @@ use super::folder::{make_folder, open_folder};
 use super::place::{TEMPORARY, inside, path_of, split};
 use super::reconcile::View;
 use super::{index, time};
+use crate::boundary;
 use crate::durable;
 use crate::error::SpaceError;
 use crate::root::Root;
@@ -86,11 +87,16 @@ impl Store {
         let unwritable = |error: io::Error| SpaceError::unwritable(self.root.absolute(&inside(path)), error);
         let (temporary, mut new) = temporary(&folder).map_err(unwritable)?;
         let written = (|| {
+            boundary::pass();
             new.write_all(bytes)?;
             new.set_permissions(Permissions::from_mode(0o644))?;
+            boundary::pass();
             new.sync_all()?;
+            boundary::pass();
             rustix::fs::renameat(&folder, temporary.as_str(), &folder, file)?;
+            boundary::pass();
             fsync(&folder)?;
+            boundary::pass();
             Ok(time::modified(&fstat(&new)?))
         })();
         if written.is_err() {
@@ -108,11 +114,13 @@ impl Store {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(SpaceError::unwritable(self.root.absolute(&inside(&path)), error)),
         }
+        boundary::pass();
         let mut emptied = category;
         while !emptied.is_empty() {
             let (parent, name) = split(emptied);
             let removed = open_folder(&self.root, parent)
                 .is_ok_and(|parent| unlinkat(&parent, name, AtFlags::REMOVEDIR).is_ok());
+            boundary::pass();
             // Something else is left in it, as it may be.
             emptied = if removed { parent } else { "" };
         }
@@ -125,6 +133,7 @@ impl Store {
             let (category, file) = split(path);
             if let Ok(folder) = open_folder(&self.root, category) {
                 let _ = unlinkat(&folder, file, AtFlags::empty());
+                boundary::pass();
             }
         }
         let text = index::text(view, self.scope)

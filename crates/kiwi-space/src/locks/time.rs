@@ -5,6 +5,7 @@ use rustix::fs::{Stat, Timespec, Timestamps, UTIME_OMIT};
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
+use crate::boundary;
 use crate::root::wide;
 
 /// How stale the time of a used lockfile may become, and how far ahead another clock may be.
@@ -41,4 +42,5 @@ pub(super) fn touch(file: &File, at: Timestamp) {
     let keep = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
     let at = Timespec { tv_sec: at.as_second(), tv_nsec: at.subsec_nanosecond().into() };
     let _ = rustix::fs::futimens(file, &Timestamps { last_access: keep, last_modification: at });
+    boundary::pass();
 }
