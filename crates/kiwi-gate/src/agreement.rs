@@ -1,9 +1,9 @@
 //! A plan held against what was agreed, and what follows from a difference.
 
 use kiwi_chain::{Difference, Plan};
-use kiwi_model::lockfile::{LockEnvironment, LockMode};
+use kiwi_model::lockfile::{LockEnvironment, LockMode, SUFFIX};
 use kiwi_model::record::LockNote;
-use kiwi_model::{Digest, ErrorKind, Explain, Fault, Language, ToolId, ToolRef, Version};
+use kiwi_model::{Digest, ErrorKind, Explain, Fault, Language, Space, ToolId, ToolRef, Version};
 use kiwi_space::Stored;
 use serde_json::json;
 
@@ -83,11 +83,17 @@ pub(crate) fn tell(objection: &Fault) -> String {
     }
 }
 
+/// A lockfile as a person knows it: below the project, or below the home.
+fn shown(stored: &Stored) -> String {
+    let home = if stored.scope == Space::User { "~/" } else { "" };
+    format!("{home}.ai/lockfiles/{}{SUFFIX}", stored.key())
+}
+
 /// What runs is not what was agreed.
 pub(crate) fn mismatch(stored: &Stored, differences: &[Difference]) -> Fault {
     let (id, version) = (&stored.name.tool_id, &stored.name.version);
     let lines = differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  ");
-    let file = stored.path.display();
+    let file = shown(stored);
     Fault::new(ErrorKind::LockfileMismatch, format!("`{id}@{version}` is not what `{file}` says:\n  {lines}"))
         .with_hint(format!("bring back what was agreed, or agree to this with `kiwi lockfile update {id}`"))
         .with_details(json!({"lockfile": stored.path, "scope": stored.scope, "differences": differences}))

@@ -5,7 +5,7 @@ use kiwi_gate::{Caller, Host, Kernel};
 use kiwi_model::{ErrorKind, Explain, Fault};
 use kiwi_space::{Locations, Spaces};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -54,6 +54,11 @@ impl Context {
             scratch: std::env::temp_dir(),
         };
         Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
+    }
+
+    /// A path as a person here would type it.
+    pub fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
     }
 
     /// Waits for what takes its time.

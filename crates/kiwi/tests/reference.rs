@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 20] = [
     "",
     "init",
     "run",
@@ -24,6 +24,13 @@ const COMMANDS: [&str; 13] = [
     "tool new",
     "tool check",
     "verify",
+    "lockfile",
+    "lockfile freeze",
+    "lockfile validate",
+    "lockfile list",
+    "lockfile prune",
+    "lockfile diff",
+    "lockfile update",
     "schema",
     "doctor",
     "completions",

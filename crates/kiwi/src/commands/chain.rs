@@ -40,7 +40,7 @@ impl Args {
             });
             printer::json(&printer::with_status(object, fault.as_ref()));
         } else {
-            show(&planned);
+            show(context, &planned);
             for warning in &warnings {
                 printer::warning(warning);
             }
@@ -88,7 +88,7 @@ pub fn shadowing(context: &Context, tool: &Tool) -> Vec<String> {
         .collect()
 }
 
-fn show(planned: &Planned) {
+fn show(context: &Context, planned: &Planned) {
     let plan = &planned.plan;
     if let Some(leaf) = plan.tools().first() {
         let about = leaf
@@ -126,7 +126,7 @@ fn show(planned: &Planned) {
     printer::line(format!("\n  {} {}", paint(DIM, "chain"), plan.chain_hash()));
     if let Some(lock) = &planned.lock {
         let verdict = mark(lock.differences.is_empty());
-        printer::line(format!("  {} {} {verdict}", paint(DIM, "lock "), lock.stored.path.display()));
+        printer::line(format!("  {} {} {verdict}", paint(DIM, "lock "), context.shown(&lock.stored.path)));
     }
 }
 

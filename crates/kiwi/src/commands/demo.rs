@@ -102,6 +102,16 @@ impl Stage<'_> {
         self.install_and_touch()?;
         self.kiwi(&["run", "greeter"], 3)?;
 
+        title(
+            "A lockfile says what was agreed to run. What is not that runs with a warning, or strictly not at all",
+        );
+        self.kiwi(&["lock", "count"], 0)?;
+        self.kiwi(&["run", "count", "text=agreed and run", "--locked"], 0)?;
+        self.replace("tools/text/count.sh", &COUNT.replace("wc -w", "wc -c"))?;
+        self.kiwi(&["run", "count", "text=no longer agreed"], 0)?;
+        self.kiwi(&["run", "count", "text=no longer agreed", "--locked"], 3)?;
+        self.kiwi(&["lockfile", "update", "count"], 0)?;
+
         title("Every call left a record before its effect and one after it");
         self.records()
     }
@@ -193,6 +203,13 @@ impl Stage<'_> {
         let path = self.folder.join(".ai").join(path);
         create(&path, text)?;
         printer::note(paint(DIM, format!("+ {}", self.shown(&path))));
+        Ok(())
+    }
+
+    fn replace(&self, path: &str, text: &str) -> Result<(), Fault> {
+        let path = self.folder.join(".ai").join(path);
+        fs::write(&path, text).map_err(|error| broken(&error))?;
+        printer::note(paint(DIM, format!("~ {}", self.shown(&path))));
         Ok(())
     }
 

@@ -140,7 +140,7 @@ impl Args {
             if !self.json {
                 let style = if saved.outcome == SaveOutcome::Unchanged { DIM } else { GOOD };
                 let name = paint(BOLD, format!("{id}@{version}"));
-                printer::line(format!("{} {name}  {}", paint(style, outcome), saved.path.display()));
+                printer::line(format!("{} {name}  {}", paint(style, outcome), context.shown(&saved.path)));
             }
             done.push(json!({
                 "tool_id": id, "version": version, "category": lock.root.category, "chain_hash": lock.chain_hash,
