@@ -1,7 +1,7 @@
 //! The one place that prints. Data goes to standard output, everything else to standard error; colour only on a
 //! terminal.
 
-use anstream::{eprint, eprintln, println};
+use anstream::{eprint, eprintln};
 use anstyle::{AnsiColor, Style};
 use kiwi_model::{Fault, Status};
 use serde::Serialize;
@@ -31,7 +31,28 @@ pub fn mark(ok: bool) -> String {
 
 /// A line of data.
 pub fn line(text: impl std::fmt::Display) {
-    println!("{text}");
+    // A closed pipe is the reader's choice; what the command does, it does anyway.
+    let _ = writeln!(anstream::stdout(), "{text}");
+}
+
+/// Lines of data as they come, as long as somebody reads them. Says how many there were.
+pub fn lines(lines: impl Iterator<Item = String>) -> usize {
+    let mut out = anstream::AutoStream::auto(std::io::stdout());
+    let mut text = String::new();
+    let mut count = 0;
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+        count += 1;
+        if text.len() > 8192 {
+            if out.write_all(text.as_bytes()).is_err() {
+                return count;
+            }
+            text.clear();
+        }
+    }
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    count
 }
 
 /// A line beside the data.
@@ -55,7 +76,7 @@ pub fn fault(fault: &Fault) {
 /// One JSON object, readable.
 pub fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => println!("{text}"),
+        Ok(text) => line(text),
         Err(error) => eprintln!("{} {error}", paint(BAD, "error:")),
     }
 }
@@ -152,6 +173,6 @@ pub fn table(rows: &[Vec<String>]) {
             text.push_str(cell);
             text.extend(std::iter::repeat_n(' ', wide.saturating_sub(width(cell)) + 1));
         }
-        println!("{}", text.trim_end());
+        line(text.trim_end());
     }
 }

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Refuse to run anything but what the tool's lockfile says.
-    #[arg(long, visible_alias = "strict", conflicts_with = "lock")]
+    #[arg(long, visible_alias = "strict", overrides_with = "locked", conflicts_with = "lock")]
     locked: bool,
     /// What to do about the tool's lockfile: off, warn or strict. The configuration may demand more.
     #[arg(long, value_name = "MODE", value_parser = lock_mode)]

@@ -94,7 +94,8 @@ impl<'a> Git<'a> {
             return Ok(finished.stdout);
         }
         let said = String::from_utf8_lossy(&finished.stderr);
-        let said = said.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned();
+        let first = said.lines().next().unwrap_or("it failed");
+        let said = first.trim_start_matches("fatal: ").trim_start_matches("warning: ").to_owned();
         Err(Fault::new(ErrorKind::NotFound, format!("git: {said}"))
             .with_hint("name two revisions of this project, like `v1..v2` or `HEAD~1..HEAD`"))
     }

@@ -26,11 +26,7 @@ impl Args {
             printer::json_list("lockfiles", entries.map(|entry| data(&entry)));
             return Ok(ExitCode::SUCCESS);
         }
-        let mut count = 0_usize;
-        for entry in entries {
-            printer::line(row(&entry));
-            count += 1;
-        }
+        let count = printer::lines(entries.map(|entry| row(&entry)));
         printer::note(format!("{count} lockfiles"));
         Ok(ExitCode::SUCCESS)
     }
