@@ -3,6 +3,7 @@
 //! The fuzzer calls these with bytes of its own; `crates/kiwi-model/tests/fuzz_corpus.rs` includes this file and calls
 //! them with the committed corpora, so that a found input stays found.
 
+use kiwi_model::lockfile::{LockName, Lockfile, LockfileError};
 use kiwi_model::manifest::Source;
 use kiwi_model::yaml::{self, Place};
 use kiwi_model::{CanonicalError, Explain, Manifest, Space, ToolId, canonical, integrity_of};
@@ -60,6 +61,37 @@ pub fn json(bytes: &[u8]) {
             assert!(has_large_integer(&value), "refused without a reason");
         }
         Err(CanonicalError::NotFinite) => panic!("JSON cannot spell a number that is not finite"),
+    }
+}
+
+/// A lockfile, and its name: refused with a reason, or read; what was read is written, and read again unchanged.
+pub fn lockfile(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let first = text.lines().next().unwrap_or_default();
+    if let Some(name) = LockName::parse(first) {
+        assert_eq!(name.file_name(), first, "a name is spelled in one way");
+    }
+    match Lockfile::parse(text) {
+        Ok(lock) => {
+            let written = lock.to_text();
+            let again = Lockfile::parse(&written).expect("what was written can be read");
+            assert_eq!(again, lock, "nothing is lost on the way");
+            assert_eq!(again.to_text(), written, "written twice is written once");
+            assert!(again.agrees_with(&lock) && written.ends_with('\n'));
+            for alternative in [None, Some(lock.chain_hash.clone())] {
+                let (tool_id, version) = (lock.root.tool_id.clone(), lock.root.version.clone());
+                let name = LockName { tool_id, version, alternative };
+                let read = LockName::parse(&name.file_name()).expect("a name that was written can be read");
+                assert_eq!(read.settle(&lock.chain_hash), name);
+            }
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty() && error.hint().is_some());
+            if let LockfileError::Conflict { line } | LockfileError::Unreadable { line, .. } = error {
+                let lines = text.split('\n').count();
+                assert!((1..=lines).contains(&line), "line {line} of a text with {lines}");
+            }
+        }
     }
 }
 

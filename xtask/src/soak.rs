@@ -9,7 +9,7 @@ use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
 use crate::{components, test, tools};
 
-const TARGETS: [&str; 3] = ["manifest", "yaml", "canonical"];
+const TARGETS: [&str; 4] = ["manifest", "yaml", "canonical", "lockfile"];
 const HEADER: &str = "\
 # Soak results
 

@@ -36,3 +36,8 @@ fn yaml() {
 fn canonical_json() {
     check("canonical", 24, bodies::json);
 }
+
+#[test]
+fn lockfiles() {
+    check("lockfile", 24, bodies::lockfile);
+}
