@@ -5,7 +5,7 @@
 //! **Deliberately absent**: absolute claims. A figure is a ratio wherever there is something to compare with, because
 //! times differ between machines; a bar that is missed makes the run fail.
 //!
-//! Read first: [`kernel`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
+//! Read first: [`kernel`] and [`lockfiles`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
 #![expect(clippy::disallowed_methods, reason = "not shipped; it starts what it measures against")]
 
@@ -14,8 +14,10 @@ mod fixture;
 mod hash;
 mod instructions;
 mod kernel;
+mod lockfiles;
 mod peer;
 mod plan;
+mod report;
 mod row;
 mod stats;
 
@@ -27,15 +29,11 @@ use std::process::ExitCode;
 pub struct Setup {
     /// The release build of `kiwi`.
     pub kiwi: PathBuf,
-    /// The interpreter of the peer's environment.
-    pub peer_python: PathBuf,
-    /// The script that times the peer.
-    pub peer_script: PathBuf,
     /// Where the figures go.
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel --kiwi FILE --peer-python FILE --peer-script FILE --out FILE (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles --kiwi FILE --out FILE, and for kernel --peer-python FILE --peer-script FILE (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -50,30 +48,32 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<bool> {
-    match args {
+    let Some((area, options)) = args.split_first() else { bail!(USAGE) };
+    match (area.as_str(), options) {
         // Started by itself, under valgrind.
-        [area, folder, turns] if area == "plans" => {
+        ("plans", [folder, turns]) => {
             instructions::plans(folder.as_ref(), turns.parse()?)?;
             Ok(true)
         }
-        _ => kernel::run(&read(args)?),
+        ("kernel", _) => {
+            let program = peer::Program {
+                python: option(options, "--peer-python")?,
+                script: option(options, "--peer-script")?,
+            };
+            kernel::run(&setup(options)?, &program)
+        }
+        ("lockfiles", _) => lockfiles::run(&setup(options)?),
+        _ => bail!(USAGE),
     }
 }
 
-fn read(args: &[String]) -> Result<Setup> {
-    let Some(("kernel", options)) = args.split_first().map(|(area, options)| (area.as_str(), options)) else {
-        bail!(USAGE)
-    };
-    let option = |name: &str| {
-        let at = options.iter().position(|option| option == name);
-        at.and_then(|at| options.get(at + 1))
-            .map(PathBuf::from)
-            .with_context(|| format!("{name} is missing; {USAGE}"))
-    };
-    Ok(Setup {
-        kiwi: option("--kiwi")?,
-        peer_python: option("--peer-python")?,
-        peer_script: option("--peer-script")?,
-        out: option("--out")?,
-    })
+fn setup(options: &[String]) -> Result<Setup> {
+    Ok(Setup { kiwi: option(options, "--kiwi")?, out: option(options, "--out")? })
+}
+
+fn option(options: &[String], name: &str) -> Result<PathBuf> {
+    let at = options.iter().position(|option| option == name);
+    at.and_then(|at| options.get(at + 1))
+        .map(PathBuf::from)
+        .with_context(|| format!("{name} is missing; {USAGE}"))
 }

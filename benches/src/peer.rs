@@ -2,10 +2,16 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Setup;
+/// How the peer is started.
+pub struct Program {
+    /// The interpreter of its environment.
+    pub python: PathBuf,
+    /// The script that times it.
+    pub script: PathBuf,
+}
 
 /// What the peer takes, in microseconds, and everything it said about itself.
 pub struct Peer {
@@ -18,9 +24,9 @@ pub struct Peer {
 }
 
 /// Times the peer in a scratch folder.
-pub fn measure(setup: &Setup, scratch: &Path, calls: usize) -> Result<Peer> {
-    let output = Command::new(&setup.peer_python)
-        .arg(&setup.peer_script)
+pub fn measure(program: &Program, scratch: &Path, calls: usize) -> Result<Peer> {
+    let output = Command::new(&program.python)
+        .arg(&program.script)
         .arg("--scratch")
         .arg(scratch)
         .args(["--calls", &calls.to_string()])

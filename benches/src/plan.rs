@@ -64,7 +64,8 @@ pub fn digest_of_large(project: &Project, tool: &str, path: &str) -> Result<Stri
     Ok(tool.file(path).context("the file is not there")?.entry.sha256.hex())
 }
 
-fn spaces(project: &Project) -> Result<Spaces> {
+/// The spaces of a project and of its user.
+pub fn spaces(project: &Project) -> Result<Spaces> {
     let root: &Path = &project.root();
     Ok(Spaces::open(Locations { project: None, cwd: root.to_owned(), user: Some(project.home()) })?)
 }

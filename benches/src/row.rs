@@ -10,6 +10,8 @@ pub enum Unit {
     Microseconds,
     /// Milliseconds.
     Milliseconds,
+    /// Seconds.
+    Seconds,
     /// Instructions, in thousands.
     Kiloinstructions,
     /// So many times the other.
@@ -23,6 +25,7 @@ impl Unit {
         match self {
             Self::Microseconds => format!("{value:.1} µs"),
             Self::Milliseconds => format!("{value:.2} ms"),
+            Self::Seconds => format!("{value:.2} s"),
             Self::Kiloinstructions => format!("{value:.0} k instr."),
             Self::Times => format!("{value:.2}×"),
             Self::Part => format!("1/{:.0}", 1.0 / value),
@@ -33,6 +36,7 @@ impl Unit {
         match self {
             Self::Microseconds => "us",
             Self::Milliseconds => "ms",
+            Self::Seconds => "s",
             Self::Kiloinstructions => "kiloinstructions",
             Self::Times | Self::Part => "ratio",
         }

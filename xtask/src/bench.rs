@@ -13,6 +13,30 @@ pub fn kernel() -> Result<()> {
         }
     }
     let python = peer_environment("ryeos", &root()?.join("benches/peers/ryeos.txt"))?;
+    let script = root()?.join("benches/peers/ryeos.py");
+    measure("kernel", &[("--peer-python", python), ("--peer-script", script)])
+}
+
+/// The bars of lockfiles: loading, running, listing and freezing among a hundred thousand.
+pub fn lockfiles() -> Result<()> {
+    if find("bash").is_none() {
+        bail!("`bash` is needed to run tools; `cargo xtask test` installs it");
+    }
+    measure("lockfiles", &[])
+}
+
+/// Every area; one that fails stops no other.
+pub fn all() -> Result<()> {
+    let areas = [("kernel", kernel()), ("lockfiles", lockfiles())];
+    let failed: Vec<String> = areas
+        .into_iter()
+        .filter_map(|(area, result)| result.err().map(|error| format!("{area}: {error:#}")))
+        .collect();
+    if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("; ")) }
+}
+
+/// Builds in release mode and measures one area.
+fn measure(area: &str, files: &[(&str, PathBuf)]) -> Result<()> {
     println!("building in release mode");
     Shell::cargo()?
         .args(["build", "--quiet", "--release", "--package", "kiwi", "--package", "kiwi-bench"])
@@ -20,17 +44,15 @@ pub fn kernel() -> Result<()> {
     let target = target()?;
     let out = target.join("bench");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    Shell::new(target.join("release/kiwi-bench"))?
-        .args(["kernel", "--kiwi"])
+    let mut shell = Shell::new(target.join("release/kiwi-bench"))?
+        .args([area, "--kiwi"])
         .args([target.join("release/kiwi")])
-        .args(["--peer-python"])
-        .args([python])
-        .args(["--peer-script"])
-        .args([root()?.join("benches/peers/ryeos.py")])
         .args(["--out"])
-        .args([out.join("kernel.json")])
-        .run()
-        .context("a bar was missed, or the run failed")
+        .args([out.join(format!("{area}.json"))]);
+    for (option, file) in files {
+        shell = shell.args([option]).args([file]);
+    }
+    shell.run().context("a bar was missed, or the run failed")
 }
 
 /// Where cargo builds; not always `target/`.

@@ -25,7 +25,8 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test                  set up everything and run every check, in order; what CI runs
-  bench [kernel]        measure side by side with peers; table on stdout, JSON in target/bench/
+  bench [AREA]          measure side by side with peers; table on stdout, JSON in target/bench/
+                        areas: kernel, lockfiles; without one, both
   soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
                         and add a dated row to docs/src/soak.md
   docs                  build the guide with a pinned mdBook into docs/book/";
@@ -44,7 +45,9 @@ fn run(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["test"] => test::run(),
-        ["bench"] | ["bench", "kernel"] => bench::kernel(),
+        ["bench"] => bench::all(),
+        ["bench", "kernel"] => bench::kernel(),
+        ["bench", "lockfiles"] => bench::lockfiles(),
         ["soak"] => soak::run(5),
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),
