@@ -93,6 +93,7 @@ fn category(number: usize) -> String {
     if number.is_multiple_of(LARGE_SHARE) {
         return LARGE.to_owned();
     }
+    let number = number - number / LARGE_SHARE - 1;
     format!("area_{}/part_{:02}", number % AREAS, number / AREAS % PARTS)
 }
 
@@ -107,4 +108,21 @@ fn write_lock(store: &Path, lock: &Lockfile, is_old: bool) -> Result<()> {
         file.set_modified(SystemTime::now().checked_sub(OLD).context("the clock is wrong")?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn folders_are_as_the_table_says() {
+        let mut folders = BTreeMap::new();
+        for number in 0..100_000 {
+            *folders.entry(category(number)).or_insert(0) += 1;
+        }
+        assert_eq!(folders.remove(LARGE), Some(20_000));
+        assert_eq!(folders.len(), AREAS * PARTS);
+        assert!(folders.values().all(|count| *count == 400));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod fixture;
+mod listing;
 mod load;
 mod one_file;
 
@@ -26,7 +27,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let many = Store::write(folder("many"), &setup.kiwi, MANY)?;
 
     say("building the index");
-    let rebuild = commands::rebuild(&setup.kiwi, &many)?;
+    let rebuild = listing::rebuild(&setup.kiwi, &many)?;
 
     say("warm loads");
     let (with_few, with_many) = load::few_and_many(&few, &many)?;
@@ -68,17 +69,12 @@ pub fn run(setup: &Setup) -> Result<bool> {
     say("listings");
     let what = "lockfile list of 100,000 without an index";
     report.tell(what, seconds(rebuild.p50()), Unit::Seconds, figures(&rebuild));
-    for (name, json) in [("lockfile list", false), ("lockfile list --json", true)] {
-        let listing = commands::listing(&setup.kiwi, &many, json)?;
-        let (first, end) = (&listing.first, &listing.end);
-        let what = format!("{name} of 100,000, first line");
-        report.tell(&what, milliseconds(first.p50()), Unit::Milliseconds, figures(first));
-        report.tell(
-            &format!("{name} of 100,000, end"),
-            milliseconds(end.p50()),
-            Unit::Milliseconds,
-            figures(end),
-        );
+    let (text, data) = listing::both_forms(&setup.kiwi, &many)?;
+    for (name, listing) in [("lockfile list", text), ("lockfile list --json", data)] {
+        for (until, samples) in [("first line", listing.first), ("end", listing.end)] {
+            let what = format!("{name} of 100,000, {until}");
+            report.tell(&what, milliseconds(samples.p50()), Unit::Milliseconds, figures(&samples));
+        }
     }
 
     say("pruning and freezing");
