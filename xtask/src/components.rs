@@ -12,7 +12,7 @@ struct Component {
     why: &'static str,
 }
 
-const FOR_TESTS: [Component; 5] = [
+const FOR_TESTS: [Component; 6] = [
     Component { program: "bash", package: "bash", why: "tools of `bash_runtime`" },
     Component {
         program: "python3",
@@ -20,6 +20,7 @@ const FOR_TESTS: [Component; 5] = [
         why: "tools of `python_runtime`, and the reference for canonical JSON",
     },
     Component { program: "node", package: "nodejs", why: "tools of `node_runtime`" },
+    Component { program: "npm", package: "npm", why: "packages of `node_runtime`'s tools" },
     Component { program: "git", package: "git", why: "projects that are repositories" },
     Component { program: "openssl", package: "openssl", why: "an independent SHA-256" },
 ];
