@@ -40,11 +40,15 @@ pub fn find(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Arc<Tool>, ChainErro
     }
 }
 
-/// Every version that `ask` allows, prereleases included: nearest space first, there the highest first.
+/// Every version that `ask` allows, prereleases included: nearest space first, there the highest first. What is wrong
+/// in a space counts only where no nearer one has the tool, as when it is resolved.
 pub fn versions(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Candidate>, ChainError> {
     let mut all = Vec::new();
     for space in Space::Project.downward() {
-        let mut here = catalog.candidates(&ask.id, space)?;
+        let mut here = match catalog.candidates(&ask.id, space) {
+            Err(_) if !all.is_empty() => continue,
+            candidates => candidates?,
+        };
         here.retain(|candidate| {
             ask.requirement.as_ref().is_none_or(|asked| allows(asked, &candidate.version))
         });

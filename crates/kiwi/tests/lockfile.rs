@@ -534,6 +534,17 @@ fn what_changed_between_two_files_and_two_revisions() {
     assert!(code != 0 && out["error"]["message"].as_str().unwrap().contains("nope"), "{out:#}");
 }
 
+#[test]
+fn what_is_broken_in_another_space_does_not_disturb_a_call() {
+    let env = TestEnvironment::new();
+    env.write("tools/jobs/job.sh", "# kiwi: version: 1.0.0\necho hi\n");
+    env.write_user("tools/jobs/job.yaml", "tool_id: [broken\n");
+    let ran = env.run(&["run", "job"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "hi\n", ""));
+    ok(&env, &["lock", "job"]);
+    ok(&env, &["run", "job", "--locked"]);
+}
+
 /// A tool that says exactly what it was given.
 const WITNESS: &str = "tool_id: witness
 version: \"1.0.0\"
