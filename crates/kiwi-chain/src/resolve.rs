@@ -40,18 +40,22 @@ pub fn find(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Arc<Tool>, ChainErro
     }
 }
 
-/// Every version that `ask` allows, prereleases included: nearest space first, there the highest first. What is wrong
-/// in a space counts only where no nearer one has the tool, as when it is resolved.
+/// Every version that `ask` allows, prereleases included: nearest space first, there the highest first.
 pub fn versions(catalog: &dyn Catalog, ask: &ToolRef) -> Result<Vec<Candidate>, ChainError> {
+    let mut all = everywhere(catalog, &ask.id, Space::Project)?;
+    all.retain(|candidate| ask.requirement.as_ref().is_none_or(|asked| allows(asked, &candidate.version)));
+    Ok(all)
+}
+
+/// Every version of a tool from a space downward: nearest space first, there the highest first. What is wrong in a space
+/// counts only where no nearer one has the tool, as when it is resolved freely.
+fn everywhere(catalog: &dyn Catalog, id: &ToolId, from: Space) -> Result<Vec<Candidate>, ChainError> {
     let mut all = Vec::new();
-    for space in Space::Project.downward() {
-        let mut here = match catalog.candidates(&ask.id, space) {
+    for space in from.downward() {
+        let mut here = match catalog.candidates(id, space) {
             Err(_) if !all.is_empty() => continue,
             candidates => candidates?,
         };
-        here.retain(|candidate| {
-            ask.requirement.as_ref().is_none_or(|asked| allows(asked, &candidate.version))
-        });
         here.sort_by(|a, b| b.version.cmp(&a.version));
         all.append(&mut here);
     }
@@ -267,14 +271,12 @@ impl Search<'_> {
         requirement: Option<&VersionReq>,
         from: Space,
     ) -> Result<Vec<Candidate>, ChainError> {
-        let mut agreed = Vec::new();
-        if self.pins.concern(want.id) {
-            for space in from.downward() {
-                let here = self.catalog.candidates(want.id, space)?;
-                agreed.extend(here.into_iter().filter(|candidate| self.pins.hold(candidate, requirement)));
-            }
-            agreed.sort_by_key(|candidate| !self.pins.place(candidate));
+        if !self.pins.concern(want.id) {
+            return Ok(Vec::new());
         }
+        let mut agreed = everywhere(self.catalog, want.id, from)?;
+        agreed.retain(|candidate| self.pins.hold(candidate, requirement));
+        agreed.sort_by_key(|candidate| !self.pins.place(candidate));
         Ok(agreed)
     }
 
