@@ -42,8 +42,8 @@ impl Project {
         fs::create_dir_all(tools.join("demo"))?;
         fs::write(tools.join("demo/hello.sh"), HELLO)?;
         for number in 0..others {
-            // The same two folders whatever the number of tools: the bar is about tools. A folder costs a stat each.
-            let category = tools.join(format!("bulk/c{}", number % 2));
+            // A hundred to a folder, as a person would sort them: more tools are also more folders.
+            let category = tools.join(format!("bulk/c{}", number / 100));
             fs::create_dir_all(&category)?;
             fs::write(
                 category.join(format!("tool_{number:05}.sh")),

@@ -29,6 +29,59 @@ fn settle() {
 }
 
 #[test]
+fn every_change_is_seen_at_once_by_a_process_that_watches() {
+    let ground = Ground::new();
+    for number in 0..30 {
+        ground.write(&format!("tools/w{number}/stay_{number}.sh"), "echo\n");
+    }
+    let warm = ground.spaces();
+    let ask = |name: &str, expect: bool, what: &str| assert_eq!(is_there(&warm, name), expect, "{what}");
+    for round in 0..60 {
+        // Long enough asked without a change to be watching.
+        settle();
+        (0..12).for_each(|_| ask("stay_7", true, "quiet"));
+        let category = format!("tools/w{}", round % 30);
+        ground.write(&format!("{category}/one.sh"), "echo\n");
+        ask("one", true, "created");
+        fs::rename(ground.ai(&format!("{category}/one.sh")), ground.ai("tools/w0/two.sh")).expect("rename");
+        ask("one", false, "renamed away");
+        ask("two", true, "renamed to");
+        fs::remove_file(ground.ai("tools/w0/two.sh")).expect("remove");
+        ask("two", false, "removed");
+        match round % 6 {
+            0 => {
+                ground.write("tools/fresh/deep/er.sh", "echo\n");
+                ask("er", true, "in a new folder");
+                fs::remove_dir_all(ground.ai("tools/fresh")).expect("remove");
+                ask("er", false, "gone with its folder");
+            }
+            1 => {
+                fs::rename(ground.ai("tools"), ground.ai("aside")).expect("rename");
+                ask("stay_7", false, "all of tools is elsewhere");
+                fs::rename(ground.ai("aside"), ground.ai("tools")).expect("rename");
+                ask("stay_7", true, "and back");
+            }
+            2 => {
+                fs::rename(ground.project().join(".ai"), ground.project().join("was")).expect("rename");
+                ground.write("tools/other.sh", "echo\n");
+                ask("other", true, "another .ai in its place");
+                ask("stay_7", false, "the old one is elsewhere");
+                fs::remove_dir_all(ground.project().join(".ai")).expect("remove");
+                fs::rename(ground.project().join("was"), ground.project().join(".ai")).expect("rename");
+                ask("stay_7", true, "and back");
+            }
+            3 => {
+                ground.write("scripts/late.sh", "echo\n");
+                ask("late", true, "a folder that was not there");
+                fs::remove_dir_all(ground.ai("scripts")).expect("remove");
+                ask("late", false, "and is gone again");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn every_change_is_seen_at_once() {
     let ground = Ground::new();
     ground.write("tools/keep/stay.sh", "echo\n");

@@ -1,7 +1,7 @@
 //! Which folder holds which tool, without looking through all of them.
 //!
 //! The index remembers each category folder's stamp and, by id, where every tool lies. A lookup stats the category
-//! folders only, reads again those that changed, and then searches. Editing a tool does not touch its category folder;
+//! folders only (in a process that lives on, it asks the kernel once), reads again those that changed, and then searches. Editing a tool does not touch its category folder;
 //! adding, renaming or removing one does.
 //!
 //! One change leaves no trace in a category folder: a tool's folder that loses its `tool.yaml`. It is noticed when that
@@ -10,6 +10,7 @@
 mod buckets;
 mod file;
 mod scan;
+mod watch;
 
 pub(crate) use scan::Odd;
 
@@ -24,6 +25,7 @@ use crate::root::Root;
 use crate::stamp::Stamp;
 use buckets::Buckets;
 use scan::scan;
+use watch::Watch;
 
 /// Lookups that one snapshot remembers.
 const MEMORY: usize = 4096;
@@ -64,6 +66,7 @@ pub(crate) struct Snapshot {
     rows: Vec<Row>,
     spots: Spots,
     found: Mutex<HashMap<ToolId, Arc<[Spot]>>>,
+    watch: Watch,
 }
 
 /// Where the sorted spots are.
@@ -178,11 +181,16 @@ fn refresh(root: &Root, before: Option<&Snapshot>, counters: &Counters) -> Resul
 
 impl Snapshot {
     fn new(rows: Vec<Row>, spots: Spots) -> Self {
-        Self { rows, spots, found: Mutex::default() }
+        Self { rows, spots, found: Mutex::default(), watch: Watch::default() }
     }
 
     fn is_current(&self, root: &Root) -> bool {
-        self.rows.iter().all(|row| row.is_current(root.folder_stamp(&row.path).as_ref()))
+        if self.watch.is_quiet(root) {
+            return true;
+        }
+        let as_stamped = || self.rows.iter().all(|row| row.is_current(root.folder_stamp(&row.path).as_ref()));
+        let mut paths = self.rows.iter().map(|row| row.path.as_str());
+        as_stamped() && (!self.watch.note(root, &mut paths) || as_stamped())
     }
 
     fn find(&self, id: &ToolId) -> Result<Arc<[Spot]>, Corrupt> {
