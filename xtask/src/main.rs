@@ -11,6 +11,7 @@
 mod bench;
 mod components;
 mod docs;
+mod machine;
 mod report;
 mod shell;
 mod soak;

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
-use crate::{components, tools};
+use crate::{components, machine, tools};
 
 /// Runs everything.
 pub fn run() -> Result<()> {
@@ -41,7 +41,8 @@ pub fn run() -> Result<()> {
     if tally.passed == 0 {
         bail!("no test ran");
     }
-    println!("\ntests: {tally}");
+    println!("\nmachine: {}", machine::describe());
+    println!("tests: {tally}");
     Ok(())
 }
 
