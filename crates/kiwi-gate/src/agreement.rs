@@ -3,7 +3,7 @@
 use kiwi_chain::{Difference, Plan};
 use kiwi_model::lockfile::{LockEnvironment, LockMode, SUFFIX};
 use kiwi_model::record::LockNote;
-use kiwi_model::{Digest, ErrorKind, Explain, Fault, Language, Space, ToolId, ToolRef, Version};
+use kiwi_model::{ErrorKind, Explain, Fault, Language, Space, ToolRef, Version};
 use kiwi_space::Stored;
 use serde_json::json;
 
@@ -62,7 +62,7 @@ impl Planned {
         self.lock.as_ref().map(|Agreement { stored, differences, .. }| LockNote {
             key: stored.key(),
             scope: stored.scope,
-            digest: Digest::of(stored.lock.to_text().as_bytes()),
+            digest: stored.digest,
             mode: self.mode,
             agrees: differences.is_empty(),
         })
@@ -110,18 +110,14 @@ pub(crate) fn missing(plan: &Plan, ask: &ToolRef, others: &[Version]) -> Fault {
         format!("; there is one for {list}")
     };
     Fault::new(ErrorKind::LockfileMissing, format!("`{name}` has no lockfile{there}"))
-        .with_hint(format!(
-            "`kiwi lockfile freeze {}` makes one",
-            freeze_argument(ask, leaf.map(|l| &l.tool_id))
-        ))
+        .with_hint(format!("`kiwi lockfile freeze {}` makes one", freeze_argument(ask)))
         .with_details(json!({"tool": name, "locked_versions": others}))
 }
 
 /// As a person would type it: with a requirement only where the call had one.
-fn freeze_argument(ask: &ToolRef, id: Option<&ToolId>) -> String {
-    match (&ask.requirement, id) {
-        (None, Some(id)) => id.to_string(),
-        (None, None) => ask.id.to_string(),
-        (Some(requirement), _) => format!("'{}@{requirement}'", ask.id),
+fn freeze_argument(ask: &ToolRef) -> String {
+    match &ask.requirement {
+        None => ask.id.to_string(),
+        Some(_) => format!("'{ask}'"),
     }
 }

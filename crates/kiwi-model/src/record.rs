@@ -78,7 +78,7 @@ pub struct LockNote {
     pub key: String,
     /// Whose it is.
     pub scope: Space,
-    /// Digest of its text.
+    /// Digest of the file.
     pub digest: Digest,
     /// What a difference means.
     pub mode: LockMode,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kiwi_model::lockfile::{LockName, Lockfile, SUFFIX, is_short_hash};
-use kiwi_model::{Space, ToolId, Version};
+use kiwi_model::{Digest, Space, ToolId, Version};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -27,6 +27,8 @@ pub struct Stored {
     pub name: LockName,
     /// Its category.
     pub category: String,
+    /// Digest of the file's bytes.
+    pub digest: Digest,
     pub(super) modified: Timestamp,
 }
 
@@ -129,6 +131,7 @@ fn load_from(home: &Home, category: &str, name: &LockName) -> Result<Option<Stor
             path,
             name: name.clone(),
             category: category.to_owned(),
+            digest: found.digest,
             modified: found.modified,
         })),
         Err(problem) => Err(SpaceError::Lockfile { path, tool: name.tool_id.clone(), problem }),

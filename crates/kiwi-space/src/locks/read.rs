@@ -1,6 +1,7 @@
 //! Reading one lockfile: what is there must be what its name promises, or it is a problem, never nothing.
 
 use jiff::Timestamp;
+use kiwi_model::Digest;
 use kiwi_model::lockfile::{LockName, Lockfile, LockfileError};
 use std::io::{self, Read as _};
 
@@ -15,6 +16,7 @@ pub(super) const MAX_BYTES: u64 = 4 << 20;
 /// A lockfile as it was read.
 pub(super) struct ReadLock {
     pub(super) lock: Lockfile,
+    pub(super) digest: Digest,
     pub(super) modified: Timestamp,
 }
 
@@ -53,7 +55,8 @@ fn read_any(root: &Root, key: &str) -> Result<Option<ReadLock>, LockProblem> {
     }
     let text =
         std::str::from_utf8(&bytes).map_err(|_| LockfileError::Inconsistent("is not UTF-8".to_owned()))?;
-    Ok(Some(ReadLock { lock: Lockfile::parse(text)?, modified: time::modified(&opened.stat) }))
+    let lock = Lockfile::parse(text)?;
+    Ok(Some(ReadLock { lock, digest: Digest::of(&bytes), modified: time::modified(&opened.stat) }))
 }
 
 /// A name that no file can have belongs to no file.
