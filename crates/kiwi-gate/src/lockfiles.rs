@@ -3,7 +3,7 @@
 use kiwi_chain::{Difference, Pins, Plan, freeze};
 use kiwi_exec::Progress;
 use kiwi_model::lockfile::{LockName, Lockfile};
-use kiwi_model::{ErrorKind, Explain, Fault, ToolId, ToolRef, Version, VersionReq};
+use kiwi_model::{ErrorKind, Explain, Fault, ToolId, ToolRef, Version};
 use kiwi_space::Stored;
 
 use crate::agreement::missing;
@@ -44,8 +44,9 @@ impl Lockfiles<'_> {
         version: &Version,
         progress: Progress<'_>,
     ) -> Result<Lockfile, Fault> {
+        let ask = ToolRef::exactly(id.clone(), version);
         let pins = Pins::exactly(id.clone(), version.clone());
-        self.frozen(&self.kernel.planner.pinned(&exactly(id, version), &pins)?, progress).await
+        self.frozen(&self.kernel.planner.pinned(&ask, &pins)?, progress).await
     }
 
     async fn frozen(&self, plan: &Plan, progress: Progress<'_>) -> Result<Lockfile, Fault> {
@@ -58,7 +59,7 @@ impl Lockfiles<'_> {
 
     /// How what is here differs from a lockfile: its versions gone or changed, or no longer a chain that may run.
     pub async fn judge(&self, lock: &Lockfile) -> Result<Vec<Difference>, Fault> {
-        let ask = exactly(&lock.root.tool_id, &lock.root.version);
+        let ask = ToolRef::exactly(lock.root.tool_id.clone(), &lock.root.version);
         let (plan, mut differences) = self.kernel.planner.by(&ask, lock)?;
         plan.require().map_err(|error| error.fault())?;
         if let Some(agreed) = &lock.environment {
@@ -89,8 +90,4 @@ impl Lockfiles<'_> {
         let is_same_set_up = old.map_or(*hash == new.chain_hash, |old| ids(old) == ids(&new));
         Ok(is_same_set_up.then_some(new))
     }
-}
-
-fn exactly(id: &ToolId, version: &Version) -> ToolRef {
-    ToolRef { id: id.clone(), requirement: VersionReq::parse(&format!("={version}")).ok() }
 }

@@ -35,6 +35,13 @@ impl ToolRef {
     }
 }
 
+impl ToolRef {
+    /// Exactly this version of a tool.
+    pub fn exactly(id: ToolId, version: &Version) -> Self {
+        Self { id, requirement: parse_requirement(&version.to_string()).ok() }
+    }
+}
+
 impl From<ToolId> for ToolRef {
     fn from(id: ToolId) -> Self {
         Self { id, requirement: None }
@@ -72,6 +79,11 @@ mod tests {
         check("a@1.2.3-beta.1", "a@=1.2.3-beta.1");
         check("a@^1.2", "a@^1.2");
         check("a@1", "a@^1");
+        let exactly = |version: &str| {
+            let id = ToolId::parse("a").expect("id");
+            ToolRef::exactly(id, &Version::parse(version).expect("version")).to_string()
+        };
+        assert_eq!((exactly("1.2.3"), exactly("1.0.0-b.1")), ("a@=1.2.3".into(), "a@=1.0.0-b.1".to_owned()));
     }
 
     #[test]

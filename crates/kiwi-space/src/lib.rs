@@ -39,7 +39,7 @@ pub use catalog::Shadowed;
 pub use config::{Config, ConfigFile, Limits, Mode, config_schema};
 pub use error::{PathProblem, SpaceError};
 pub use list::Listed;
-pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored};
+pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};
 pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use spaces::{Locations, Spaces};

@@ -22,6 +22,7 @@ mod writer;
 
 pub use entries::LockEntry;
 pub use load::Stored;
+pub use place::is_within;
 pub use problem::LockProblem;
 pub use writer::{LockWriter, SaveOutcome, Saved, Slot};
 

@@ -32,8 +32,8 @@ fn depth(category: &str) -> usize {
     category.split('/').count()
 }
 
-/// Whether `inner` is `category` or lies below it.
-pub(super) fn is_within(inner: &str, category: &str) -> bool {
+/// Whether `inner` is `category` or lies below it; everything lies below none.
+pub fn is_within(inner: &str, category: &str) -> bool {
     category.is_empty()
         || inner.strip_prefix(category).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, visible_alias = "strict", overrides_with = "locked", conflicts_with = "lock")]
     locked: bool,
     /// What to do about the tool's lockfile: off, warn or strict. The configuration may demand more.
-    #[arg(long, value_name = "MODE", value_parser = lock_mode)]
+    #[arg(long, value_name = "MODE")]
     lock: Option<LockMode>,
     /// Hold the tool at least this tightly: trusted, standard, sandboxed or restricted.
     #[arg(long, value_name = "LEVEL")]
@@ -112,11 +112,6 @@ impl Args {
         };
         self.assignments.iter().map(read).collect()
     }
-}
-
-fn lock_mode(text: &str) -> Result<LockMode, String> {
-    let modes = [LockMode::Off, LockMode::Warn, LockMode::Strict];
-    modes.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| "it is off, warn or strict".to_owned())
 }
 
 /// Makes the call; Ctrl-C ends the tool and everything it started before Kiwi itself ends.

@@ -1,6 +1,6 @@
 use kiwi_model::lockfile::Lockfile;
 use kiwi_model::{ErrorKind, Explain as _, Fault, Space, ToolId, ToolRef, Version};
-use kiwi_space::{SaveOutcome, Slot};
+use kiwi_space::{SaveOutcome, Slot, is_within};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -97,9 +97,7 @@ impl Args {
     }
 
     fn is_meant(&self, category: &str) -> bool {
-        self.category.as_deref().is_none_or(|wanted| {
-            category.strip_prefix(wanted).is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        })
+        is_within(category, self.category.as_deref().unwrap_or_default())
     }
 
     fn freeze(&self, context: &Context, target: &Target) -> Result<Lockfile, Fault> {

@@ -1,5 +1,5 @@
 use kiwi_chain::Tool;
-use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef, VersionReq};
+use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -130,8 +130,7 @@ fn named(context: &Context, name: &str) -> Item {
 }
 
 fn check(context: &Context, tool: &Arc<Tool>) -> Item {
-    let exact = VersionReq::parse(&format!("={}", tool.manifest.version)).ok();
-    let ask = ToolRef { id: tool.manifest.tool_id.clone(), requirement: exact };
+    let ask = ToolRef::exactly(tool.manifest.tool_id.clone(), &tool.manifest.version);
     let fault = match context.kernel.plan(&ask) {
         Err(fault) => Some(fault),
         Ok(plan) => plan.require().and_then(|()| plan.usable_parameters()).err().map(|error| error.fault()),
