@@ -12,7 +12,7 @@ struct Component {
     why: &'static str,
 }
 
-const FOR_TESTS: [Component; 6] = [
+const FOR_TESTS: [Component; 12] = [
     Component { program: "bash", package: "bash", why: "tools of `bash_runtime`" },
     Component {
         program: "python3",
@@ -23,6 +23,12 @@ const FOR_TESTS: [Component; 6] = [
     Component { program: "npm", package: "npm", why: "packages of `node_runtime`'s tools" },
     Component { program: "git", package: "git", why: "projects that are repositories" },
     Component { program: "openssl", package: "openssl", why: "an independent SHA-256" },
+    Component { program: "bwrap", package: "bubblewrap", why: "one of the two backends of sandboxes" },
+    Component { program: "docker", package: "docker.io", why: "tools of `docker_runtime`" },
+    Component { program: "dockerd", package: "docker.io", why: "the service behind `docker`" },
+    Component { program: "podman", package: "podman", why: "tools of `docker_runtime`" },
+    Component { program: "runc", package: "runc", why: "what both engines start containers with" },
+    Component { program: "busybox", package: "busybox-static", why: "what is in the test image" },
 ];
 
 const FOR_FUZZING: [Component; 1] =
@@ -77,7 +83,11 @@ fn is_root() -> Result<bool> {
 }
 
 fn version(program: &str) -> String {
-    let argument = if program == "openssl" { "version" } else { "--version" };
+    let argument = match program {
+        "openssl" => "version",
+        "busybox" => "--help",
+        _ => "--version",
+    };
     let said = Shell::new(program).and_then(|shell| shell.args([argument]).read()).unwrap_or_default();
     said.lines().next().unwrap_or("no version told").to_owned()
 }

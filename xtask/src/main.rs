@@ -10,6 +10,7 @@
 
 mod bench;
 mod components;
+mod containers;
 mod docs;
 mod machine;
 mod report;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
                         areas: kernel, lockfiles; without one, both
   soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
                         and add a dated row to docs/src/soak.md
+  engines COMMAND…      run one command with the container engines that tests use
   docs                  build the guide with a pinned mdBook into docs/book/";
 
 fn main() -> ExitCode {
@@ -52,6 +54,7 @@ fn run(args: &[String]) -> Result<()> {
         ["soak"] => soak::run(5),
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),
+        ["engines", program, words @ ..] => containers::run(program, words),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

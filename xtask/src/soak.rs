@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
@@ -32,7 +33,8 @@ pub fn run(minutes: u64) -> Result<()> {
     let mut tally = Tally::default();
     let outcome = fuzz(&mut report, &folder, minutes, &mut executions).and_then(|()| {
         report.step("storms", "every suite with full counts", || {
-            test::workspace(&mut tally, &[("KIWI_SOAK", "1")])
+            let engines = Engines::start()?;
+            test::workspace(&mut tally, &[("KIWI_SOAK", "1"), (containers::VARIABLE, engines.folder())])
         })
     });
     report.summary();

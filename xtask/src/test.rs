@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
@@ -29,8 +30,12 @@ pub fn run() -> Result<()> {
             .path_first(&folder)?
             .run()
     })?;
+    let engines = report.step("engines", "Docker and Podman of their own", Engines::start)?;
     let mut tally = Tally::default();
-    report.step("tests", "every suite, fuzz corpora replayed among them", || workspace(&mut tally, &[]))?;
+    report.step("tests", "every suite, fuzz corpora replayed among them", || {
+        workspace(&mut tally, &[(containers::VARIABLE, engines.folder())])
+    })?;
+    drop(engines);
     report.step("doc tests", "cargo test --doc", || {
         Shell::cargo()?
             .args(["test", "--quiet", "--workspace", "--doc"])

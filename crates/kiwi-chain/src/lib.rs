@@ -10,7 +10,9 @@
 
 mod cache;
 mod catalog;
+mod container;
 mod error;
+mod http;
 mod lock;
 mod merge;
 mod params;
@@ -24,12 +26,14 @@ mod verify;
 
 pub use cache::Cache;
 pub use catalog::{Candidate, Catalog, Form, Identity, Tool};
+pub use container::{ContainerCall, ImageBuild, Volume};
 pub use error::{ChainError, FileChange, Mismatch, Requirement};
+pub use http::{AuthCall, AuthScheme, HttpBody, HttpCall};
 pub use lock::{Difference, Field, Pins, Side, compare, compare_environments, freeze, settle};
 pub use merge::{Merged, Primitive, merge};
 pub use params::read_assignment;
 pub use plan::{Plan, plan};
-pub use render::{HttpBody, HttpCall, Invocation, ProcessCall, invocation};
+pub use render::{Invocation, Limits, Needs, ProcessCall, invocation};
 pub use resolve::{MAX_LINKS, find, resolve, versions};
 pub use schema::Caches;
 pub use validate::{Mode, Report, validate};

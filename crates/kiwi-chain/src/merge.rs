@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::catalog::Tool;
+use crate::container;
 use crate::error::ChainError;
+use crate::http::advice;
 use crate::schema::{Caches, complaints};
 
 /// The primitive a chain ends in.
@@ -94,6 +96,7 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
                 _ => return Err(problem(&tool.path, "`config.base_args` must be a list of strings")),
             }
         }
+        container::claim(&mut config, &mut own);
         overlay(&mut config, own);
     }
     let entrypoint = entrypoint(chain, leaf)?;
@@ -115,10 +118,13 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
         let validator =
             caches.compile(schema).map_err(|why| problem(&root.path, format!("`config_schema` is {why}")))?;
         if let Some(complaint) = complaints(&validator, &merged.config()).into_iter().next() {
-            return Err(problem(
-                &leaf.path,
-                format!("the merged configuration does not suit `{}`: {complaint}", root.manifest.tool_id),
-            ));
+            let message =
+                format!("the merged configuration does not suit `{}`: {complaint}", root.manifest.tool_id);
+            let hint = match primitive {
+                Primitive::Subprocess => None,
+                Primitive::HttpClient => advice(&merged.template, &complaint),
+            };
+            return Err(ManifestError::one(&leaf.path, message, hint, Place { line: 1, column: 1 }).into());
         }
     }
     Ok(merged)

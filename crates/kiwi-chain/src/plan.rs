@@ -4,6 +4,7 @@ use jsonschema::Validator;
 use kiwi_model::yaml::Place;
 use kiwi_model::{Digest, Isolation, Link, ManifestError, Space, ToolRef, chain_hash};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Identity, Tool};
@@ -111,6 +112,14 @@ impl Plan {
     /// The schema of the parameters.
     pub fn parameters(&self) -> Option<&Value> {
         self.tools.first()?.manifest.parameters.as_ref()
+    }
+
+    /// The secrets that its links and its configuration name.
+    pub fn secrets(&self) -> BTreeSet<String> {
+        let merged = self.prepared.merged.as_ref().ok();
+        let auth = merged.and_then(|merged| merged.template.get("auth")?.get("secret")?.as_str());
+        let declared = self.tools.iter().flat_map(|tool| tool.manifest.requires_secret.iter().cloned());
+        declared.chain(auth.map(str::to_owned)).collect()
     }
 
     /// Everything worth saying that does not stop the call.

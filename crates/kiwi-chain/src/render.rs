@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::container::{self, ContainerCall};
 use crate::error::ChainError;
+use crate::http::{AuthCall, AuthScheme, HostChoice, HttpBody, HttpCall};
 use crate::merge::{Entrypoint, Merged, Primitive};
 use crate::plan::Plan;
 use crate::template::{Insert, Names, Rendered, as_text, render};
@@ -44,66 +46,62 @@ pub struct ProcessCall {
     pub output: Option<u64>,
     /// The language whose packages go into an environment of their own.
     pub environment: Option<Language>,
+    /// What its manifests say it needs to touch.
+    pub needs: Needs,
+    /// What it may use.
+    pub limits: Limits,
+    /// The container that the program is to run.
+    pub container: Option<Box<ContainerCall>>,
 }
 
-/// One HTTP request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HttpCall {
-    /// The method.
-    pub method: String,
-    /// The address, parameters escaped.
-    pub url: String,
-    /// Headers.
-    pub headers: BTreeMap<String, String>,
-    /// Query parameters.
-    pub query: Vec<(String, String)>,
-    /// What is sent.
-    pub body: HttpBody,
-    /// Seconds it may take.
-    pub timeout: Option<f64>,
-    /// Bytes the answer may have.
-    pub max_response: Option<u64>,
-    /// Whether redirects are followed.
-    pub follow_redirects: bool,
-    /// JSON pointer of the part of the answer that is the result.
-    pub response: Option<String>,
+/// What a call needs to touch, as the manifests of its chain declare it. Paths may be patterns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Needs {
+    /// What it reads.
+    pub read: Vec<Text>,
+    /// What it writes.
+    pub write: Vec<Text>,
+    /// Whom it talks to.
+    pub hosts: Vec<String>,
 }
 
-/// The body of a request.
-#[derive(Debug, Clone, PartialEq)]
-pub enum HttpBody {
-    /// None.
-    Empty,
-    /// JSON.
-    Json(Value),
-    /// Plain text.
-    Text(String),
-    /// A form.
-    Form(Vec<(String, String)>),
+/// What a call may use, as its configuration says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// Seconds of processor time.
+    pub cpu: Option<f64>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Processes at one time.
+    pub pids: Option<u64>,
+    /// Open files.
+    pub files: Option<u64>,
 }
 
 impl Invocation {
     /// A canonical description with machine-dependent paths symbolic: equal on every machine for equal plans.
     pub fn describe(&self) -> Value {
         match self {
-            Self::Process(call) => json!({
-                "program": call.program.to_string(),
-                "args": call.args.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "env": call.env.iter().map(|(name, value)| (name.clone(), value.to_string().into())).collect::<Map<_, _>>(),
-                "cwd": call.cwd.as_ref().map_or_else(|| Text(vec![Piece::Project]).to_string(), ToString::to_string),
-                "stdin": call.stdin.to_string(),
-            }),
-            Self::Http(call) => {
-                let body = match &call.body {
-                    HttpBody::Empty => Value::Null,
-                    HttpBody::Json(value) => value.clone(),
-                    HttpBody::Text(text) => json!(text),
-                    HttpBody::Form(fields) => json!(fields),
-                };
-                json!({"method": call.method, "url": call.url, "headers": call.headers, "query": call.query, "body": body})
-            }
+            Self::Process(call) => with_container(
+                call,
+                json!({
+                    "program": call.program.to_string(),
+                    "args": call.args.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    "env": call.env.iter().map(|(name, value)| (name.clone(), value.to_string().into())).collect::<Map<_, _>>(),
+                    "cwd": call.cwd.as_ref().map_or_else(|| Text(vec![Piece::Project]).to_string(), ToString::to_string),
+                    "stdin": call.stdin.to_string(),
+                }),
+            ),
+            Self::Http(call) => call.describe(),
         }
     }
+}
+
+fn with_container(call: &ProcessCall, mut described: Value) -> Value {
+    if let (Value::Object(map), Some(container)) = (&mut described, &call.container) {
+        map.insert(container::KEY.into(), container.describe());
+    }
+    described
 }
 
 /// Renders a plan with parameters. `environment` answers for host variables.
@@ -123,6 +121,17 @@ pub fn invocation(
     match merged.primitive {
         Primitive::Subprocess => renderer.process(merged).map(Invocation::Process),
         Primitive::HttpClient => renderer.http(&merged.template).map(Invocation::Http),
+    }
+}
+
+fn limits(config: &Map<String, Value>) -> Limits {
+    let limit = |name: &str| config.get("limits").and_then(|limits| limits.get(name));
+    let whole = |name: &str| limit(name).and_then(Value::as_u64);
+    Limits {
+        cpu: limit("cpu").and_then(Value::as_f64),
+        memory: whole("memory"),
+        pids: whole("pids"),
+        files: whole("files"),
     }
 }
 
@@ -172,7 +181,35 @@ impl Renderer<'_> {
             timeout: config.get("timeout").and_then(Value::as_f64),
             output: config.get("limits").and_then(|limits| limits.get("output")?.as_u64()),
             environment: merged.language(),
+            needs: self.needs()?,
+            limits: limits(config),
+            container: self.container(config)?,
         })
+    }
+
+    /// What every link of the chain declares, together.
+    fn needs(&self) -> Result<Needs, ChainError> {
+        let mut needs = Needs::default();
+        let template = |text: &String| self.text(&Value::String(text.clone()));
+        for permissions in self.plan.tools().iter().map(|tool| &tool.manifest.permissions) {
+            for path in &permissions.filesystem_read {
+                needs.read.push(template(path)?);
+            }
+            for path in &permissions.filesystem_write {
+                needs.write.push(template(path)?);
+            }
+            for host in &permissions.network_hosts {
+                needs.hosts.push(self.literal(&template(host)?)?);
+            }
+        }
+        Ok(needs)
+    }
+
+    fn container(&self, config: &Map<String, Value>) -> Result<Option<Box<ContainerCall>>, ChainError> {
+        let section = config.get(container::KEY).and_then(Value::as_object);
+        section
+            .map(|section| ContainerCall::read(section, |value| self.text(value)).map(Box::new))
+            .transpose()
     }
 
     fn http(&self, config: &Map<String, Value>) -> Result<HttpCall, ChainError> {
@@ -199,24 +236,63 @@ impl Renderer<'_> {
         } else {
             HttpBody::Empty
         };
-        let url = match config.get("url").and_then(Value::as_str) {
-            Some(url) => match render(url, &Escaping(self))? {
-                Rendered::Value(value) => as_text(&value),
-                Rendered::Text(text) => self.literal(&text)?,
-            },
-            None => String::new(),
+        let template = config.get("url").and_then(Value::as_str).unwrap_or_default();
+        let url = match render(template, &Escaping(self))? {
+            Rendered::Value(value) => as_text(&value),
+            Rendered::Text(text) => self.literal(&text)?,
         };
+        let strings = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let allow_hosts = config.get("allow_hosts").map(strings);
+        let auth = config.get("auth").map(|auth| self.auth(auth, strings)).transpose()?;
+        let choice = HostChoice::of(template);
+        if auth.is_some() && choice == HostChoice::Caller && allow_hosts.is_none() {
+            let hint = "name the host in `url`, or list the hosts it may be in `allow_hosts`".to_owned();
+            return Err(
+                self.problem("`auth` would send a secret to whatever host a caller names", Some(hint))
+            );
+        }
         Ok(HttpCall {
             method: plain("method")?.unwrap_or_else(|| "GET".into()),
             url,
+            host_is_named: choice == HostChoice::Manifest,
+            allow_hosts,
             headers: pairs("headers")?.into_iter().collect(),
             query: pairs("query")?,
             body,
+            auth,
             timeout: config.get("timeout").and_then(Value::as_f64),
+            retries: config
+                .get("retries")
+                .and_then(Value::as_u64)
+                .map_or(0, |times| u32::try_from(times).unwrap_or(u32::MAX)),
             max_response: config.get("max_response").and_then(Value::as_u64),
             follow_redirects: config.get("follow_redirects").and_then(Value::as_bool).unwrap_or(true),
             response: plain("response")?,
         })
+    }
+
+    /// Who asks. What names a secret, and where it is sent, is taken as it stands: no template has a say in it.
+    fn auth(&self, auth: &Value, strings: impl Fn(&Value) -> Vec<String>) -> Result<AuthCall, ChainError> {
+        let word = |key: &str| -> Result<&str, ChainError> {
+            let word = auth.get(key).and_then(Value::as_str);
+            word.ok_or_else(|| self.problem(format!("`auth` lacks `{key}`"), None))
+        };
+        let rendered = |key: &str| self.plain(&Value::from(word(key)?));
+        let scheme = match (word("type")?, auth.get("in").and_then(Value::as_str)) {
+            ("bearer", _) => AuthScheme::Bearer,
+            ("basic", _) => AuthScheme::Basic { username: rendered("username")? },
+            ("api_key", Some("header")) => AuthScheme::KeyInHeader { name: word("name")?.to_owned() },
+            ("api_key", Some("query")) => AuthScheme::KeyInQuery { name: word("name")?.to_owned() },
+            ("oauth2_client_credentials", _) => AuthScheme::OAuth2 {
+                token_url: word("token_url")?.to_owned(),
+                client_id: rendered("client_id")?,
+                scopes: auth.get("scopes").map(strings).unwrap_or_default(),
+            },
+            (other, _) => return Err(self.problem(format!("`{other}` is no type of `auth`"), None)),
+        };
+        Ok(AuthCall { secret: word("secret")?.to_owned(), scheme })
     }
 
     /// `KIWI_PARAM_NAME` for every parameter that fits into a variable.

@@ -200,3 +200,157 @@ fn http_requests_escape_what_they_insert() {
     assert_eq!(call.body, kiwi_chain::HttpBody::Json(json!({"n": 3, "text": "n=3"})));
     assert_eq!(call.headers.get("X-N").map(String::as_str), Some("3"));
 }
+
+fn api(config: &str) -> Memory {
+    let api = format!(
+        "tool_id: api\nversion: \"1.0.0\"\ntool_type: api\nrequires_env: [TOKEN]\nparameters: {{properties: {{x: {{type: string, default: y}}}}}}\nconfig: {config}\n"
+    );
+    Memory::system().with(Space::Project, &api, &[])
+}
+
+/// What would be asked, with the parameter `x` at its default.
+fn asked(config: &str) -> Result<Value, String> {
+    render(&api(config), "api", &json!({}))
+}
+
+fn called(config: &str) -> kiwi_chain::HttpCall {
+    let plan = api(config).plan("api").unwrap();
+    let params = plan.check_params(serde_json::Map::new()).unwrap();
+    match invocation(&plan, &params, &|_| Some("value".into())).unwrap() {
+        Invocation::Http(call) => call,
+        Invocation::Process(_) => panic!("not http"),
+    }
+}
+
+#[test]
+fn a_request_names_who_asks_and_never_shows_it() {
+    for (auth, expected) in [
+        ("{type: bearer, secret: S}", json!({"type": "bearer", "secret": "S"})),
+        (
+            "{type: basic, username: \"u-{x}\", secret: S}",
+            json!({"type": "basic", "username": "u-y", "secret": "S"}),
+        ),
+        (
+            "{type: api_key, in: header, name: X-Key, secret: S}",
+            json!({"type": "api_key", "in": "header", "name": "X-Key", "secret": "S"}),
+        ),
+        (
+            "{type: api_key, in: query, name: key, secret: S}",
+            json!({"type": "api_key", "in": "query", "name": "key", "secret": "S"}),
+        ),
+        (
+            "{type: oauth2_client_credentials, token_url: \"https://id.example.org/token\", client_id: me, secret: S, scopes: [a, b]}",
+            json!({"type": "oauth2_client_credentials", "token_url": "https://id.example.org/token", "client_id": "me", "secret": "S", "scopes": ["a", "b"]}),
+        ),
+    ] {
+        let got = asked(&format!("{{url: \"https://api.example.org/\", auth: {auth}}}")).unwrap();
+        assert_eq!(got["auth"], expected);
+    }
+    // What is not said does not show: descriptions of plain requests stay what they were.
+    assert_eq!(
+        asked("{url: \"https://api.example.org/\"}").unwrap(),
+        json!({"method": "GET", "url": "https://api.example.org/", "headers": {}, "query": [], "body": null})
+    );
+    let rest =
+        asked("{url: \"https://api.example.org/\", retries: 3, allow_hosts: [\"*.example.org\"]}").unwrap();
+    assert_eq!((&rest["retries"], &rest["allow_hosts"]), (&json!(3), &json!(["*.example.org"])));
+}
+
+#[test]
+fn a_secret_is_never_inline() {
+    for (auth, expected) in [
+        ("{type: bearer, token: hush-hush}", "secret: NAME"),
+        ("{type: bearer, secret: S, token: hush-hush}", "secret: NAME"),
+        ("{type: basic, username: u, password: hush-hush}", "secret: NAME"),
+        ("{type: api_key, in: header, name: n, secret: S, value: hush-hush}", "secret: NAME"),
+        (
+            "{type: oauth2_client_credentials, token_url: \"https://a/\", client_id: c, client_secret: hush-hush}",
+            "secret: NAME",
+        ),
+        ("{type: bearer}", "`auth` is {type: bearer, secret}"),
+        ("{type: digest, secret: S}", "`auth` is "),
+        ("{type: basic, secret: S}", "`auth` is "),
+        ("{type: api_key, in: cookie, name: n, secret: S}", "`auth` is "),
+        ("{type: api_key, secret: S}", "`auth` is "),
+        ("{type: bearer, secret: \"${TOKEN}\"}", "`auth` is "),
+        ("{type: bearer, secret: S, username: u}", "`auth` is "),
+        (
+            "{type: oauth2_client_credentials, token_url: \"https://{x}/\", client_id: c, secret: S}",
+            "`auth` is ",
+        ),
+        ("{type: oauth2_client_credentials, client_id: c, secret: S}", "`auth` is "),
+    ] {
+        let catalog = api(&format!("{{url: \"https://api.example.org/\", auth: {auth}}}"));
+        let error = catalog.plan("api").and_then(|plan| plan.require()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidManifest, "{auth}");
+        let hint = error.hint().unwrap_or_default();
+        assert!(error.to_string().contains("does not suit `http_client`: `auth"), "{auth}: {error}");
+        assert!(hint.contains(expected) && !error.to_string().contains("hush"), "{auth}: {error} | {hint}");
+    }
+}
+
+#[test]
+fn what_http_client_does_not_know_is_refused() {
+    for (config, expected) in [
+        ("url: \"ftp://host/\"", "url"),
+        ("url: \"unix:/run/{x}.sock:/\"", "url"),
+        ("url: \"unix:/run/x.sock\"", "url"),
+        ("url: \"http://a/\", retries: -1", "`retries`"),
+        ("url: \"http://a/\", retries: 11", "`retries`"),
+        ("url: \"http://a/\", retries: \"2\"", "`retries`"),
+        ("url: \"http://a/\", allow_hosts: a", "`allow_hosts`"),
+        ("url: \"http://a/\", allow_hosts: [\"{x}\"]", "`allow_hosts.0`"),
+        ("url: \"http://a/\", allow_hosts: [\"${TOKEN}\"]", "`allow_hosts.0`"),
+        ("url: \"http://a/\", allow_hosts: [\"*\"]", "`allow_hosts.0`"),
+        ("url: \"http://a/\", allow_hosts: [\"http://a\"]", "`allow_hosts.0`"),
+        ("url: \"http://a/\", json: {}, body: text", "`body`"),
+        ("url: \"http://a/\", json: {}, form: {}", "`form`"),
+        ("url: \"http://a/\", body: text, form: {}", "`form`"),
+    ] {
+        let error = asked(&format!("{{{config}}}")).unwrap_err();
+        assert!(error.contains(expected), "{config}: {error}");
+    }
+    let hosts = [
+        "a",
+        "a.b:80",
+        "*.a.b",
+        "*.a:1",
+        "10.0.0.1",
+        "10.0.0.0/8:443",
+        "::1",
+        "[::1]:80",
+        "fc00::/7",
+        "[fc00::/7]:1",
+    ];
+    let call = called(&format!("{{url: \"http://a/\", allow_hosts: {}}}", json!(hosts)));
+    assert_eq!(call.allow_hosts.unwrap(), hosts);
+}
+
+#[test]
+fn a_manifest_names_its_host_or_does_not() {
+    for (url, expected) in [
+        ("http://127.0.0.1:1/{x}", true),
+        ("https://api.example.org/{x}?q=${TOKEN}", true),
+        ("unix:/run/x.sock:/v1/{x}", true),
+        ("http://{x}/", false),
+        ("http://localhost:{x}/", false),
+        ("http://${TOKEN}/", false),
+    ] {
+        assert_eq!(called(&format!("{{url: \"{url}\"}}")).host_is_named, expected, "{url}");
+    }
+    let call = called("{url: \"unix:/run/x.sock:/v1/{x}\"}");
+    assert_eq!(call.url, "unix:/run/x.sock:/v1/y");
+}
+
+#[test]
+fn a_caller_does_not_choose_who_gets_a_secret() {
+    let auth = "auth: {type: bearer, secret: S}";
+    let error = asked(&format!("{{url: \"https://{{x}}.example.org/\", {auth}}}")).unwrap_err();
+    assert!(error.contains("`auth` would send a secret to whatever host a caller names"), "{error}");
+    for config in [
+        "url: \"https://{x}.example.org/\", allow_hosts: [\"*.example.org\"]",
+        "url: \"https://${TOKEN}/{x}\"",
+    ] {
+        called(&format!("{{{config}, {auth}}}"));
+    }
+}

@@ -1,12 +1,12 @@
 //! A stand-in for Kiwi that tests can kill: `caller LAUNCHER SCRATCH SCRIPT` runs a shell script that has a package
-//! folder of its own as `$1`.
+//! folder of its own as `$1`; a fourth argument names the backend of a sandbox around it.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "only tests call it, with the right arguments"
 )]
 
-use kiwi_exec::{Launcher, Package, PackageForm, Process, Unwatched};
+use kiwi_exec::{Backend, Confinement, Launcher, Package, PackageForm, Process, Unwatched};
 use kiwi_model::{Content, Digest, File, FileEntry, Isolation, Piece, Text};
 use std::time::Duration;
 
@@ -15,6 +15,11 @@ fn main() {
     let launcher = Launcher::new(&arguments[1], &arguments[2]).with_grace(Duration::from_millis(300));
     let entry = FileEntry { path: "sub/data".into(), sha256: Digest::of(b"data"), is_executable: false };
     let file = File { entry, content: Content::Bytes(b"data".as_slice().into()) };
+    let (isolation, backend) = match arguments.get(4).map(String::as_str) {
+        Some("Native") => (Isolation::Restricted, Backend::Native),
+        Some(_) => (Isolation::Restricted, Backend::Bubblewrap),
+        None => (Isolation::Standard, Backend::Auto),
+    };
     let process = Process {
         program: Text::literal("sh"),
         args: vec![
@@ -28,7 +33,8 @@ fn main() {
         stdin: Vec::new(),
         timeout: Duration::from_mins(1),
         output_cap: 1 << 20,
-        isolation: Isolation::Standard,
+        isolation,
+        confinement: Confinement { backend, ..Confinement::default() },
         packages: vec![Package { link: 0, files: vec![file], form: PackageForm::Folder }],
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),

@@ -2,9 +2,11 @@
 
 use kiwi_model::{Digest, ErrorKind, Explain, Isolation};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::container::ContainerError;
 use crate::environment::PinDifference;
 use crate::process::Stream;
 
@@ -103,6 +105,22 @@ pub enum ExecError {
         /// What is missing.
         why: String,
     },
+    /// A limit that is set and cannot be held here.
+    #[error("the limit `{limit}` cannot be enforced here: {why}")]
+    LimitUnavailable {
+        /// Its name in the tool's `config`.
+        limit: &'static str,
+        /// What is missing.
+        why: String,
+    },
+    /// A path that cannot be shown inside a sandbox.
+    #[error("`{}` cannot be declared: {why}", path.display())]
+    BadPath {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The caller changed its mind; everything the process started has been ended.
     #[error("the call was cancelled")]
     Cancelled,
@@ -133,6 +151,9 @@ pub enum ExecError {
         /// All of them.
         differences: Vec<PinDifference>,
     },
+    /// A container cannot run.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
     /// Not an address Kiwi can ask.
     #[error("`{url}` is not a usable address: {why}")]
     BadUrl {
@@ -191,6 +212,40 @@ pub enum ExecError {
         /// The reason.
         why: String,
     },
+    /// The other side's certificate is not to be trusted.
+    #[error("the certificate of `{url}` is not valid: {why}")]
+    Untrusted {
+        /// The address, without user, query and fragment.
+        url: String,
+        /// What is wrong with the certificate.
+        why: String,
+    },
+    /// A host that this request may not contact.
+    #[error("`{host}` may not be contacted: {why}")]
+    HostRefused {
+        /// The host, or the socket.
+        host: String,
+        /// The address it stands for, where that is the reason.
+        address: Option<IpAddr>,
+        /// The reason.
+        why: String,
+    },
+    /// Something on a list of hosts that is none.
+    #[error("`{pattern}` is not a host that `allow_hosts` or `network_hosts` can list")]
+    BadHost {
+        /// As the manifest has it.
+        pattern: String,
+    },
+    /// The authorization server gave no token.
+    #[error("`{url}` gave no access token: {why}")]
+    NoToken {
+        /// The server's address, without user, query and fragment.
+        url: String,
+        /// The reason.
+        why: String,
+        /// What it answered instead.
+        body: Value,
+    },
     /// The operating system refused something Kiwi needs.
     #[error("could not {doing}: {source}")]
     Io {
@@ -224,13 +279,20 @@ impl Explain for ExecError {
             | Self::BadUrl { .. }
             | Self::BadRequest { .. } => ErrorKind::InvalidParams,
             Self::Tampered { .. } => ErrorKind::IntegrityMismatch,
-            Self::UnsafePath { .. } | Self::BadRequirement { .. } => ErrorKind::InvalidManifest,
+            Self::UnsafePath { .. }
+            | Self::BadRequirement { .. }
+            | Self::BadPath { .. }
+            | Self::BadHost { .. } => ErrorKind::InvalidManifest,
+            Self::HostRefused { .. } => ErrorKind::Denied,
             Self::PinsDiffer { .. } => ErrorKind::LockfileMismatch,
-            Self::SandboxUnavailable { .. } => ErrorKind::SandboxUnavailable,
-            Self::Cancelled | Self::Lost | Self::HttpStatus { .. } | Self::TooManyRedirects { .. } => {
-                ErrorKind::ToolFailed
-            }
-            Self::Unreachable { .. } => ErrorKind::UpstreamUnavailable,
+            Self::SandboxUnavailable { .. } | Self::LimitUnavailable { .. } => ErrorKind::SandboxUnavailable,
+            Self::Cancelled
+            | Self::Lost
+            | Self::HttpStatus { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::NoToken { .. } => ErrorKind::ToolFailed,
+            Self::Unreachable { .. } | Self::Untrusted { .. } => ErrorKind::UpstreamUnavailable,
+            Self::Container(error) => error.kind(),
             Self::UnknownFile { .. } | Self::Io { .. } => ErrorKind::Internal,
         }
     }
@@ -247,18 +309,29 @@ impl Explain for ExecError {
             Self::WorkingFolder { .. } => "check `cwd` in the tool's `config`".into(),
             Self::Tampered { .. } => "the file changed after it was verified: run the call again".into(),
             Self::SandboxUnavailable { .. } => {
-                "the levels `trusted` and `standard` work now; `--isolation standard` runs the tool without a sandbox".into()
+                "install `bubblewrap` or allow user namespaces (sysctl `user.max_user_namespaces`, and with AppArmor `kernel.apparmor_restrict_unprivileged_userns=0`); `--isolation standard` runs the tool without a sandbox".into()
             }
+            Self::LimitUnavailable { .. } => {
+                "run Kiwi as root, or in a control group that is delegated to you, for example with `systemd-run --user --scope -p Delegate=yes kiwi …`; or drop the limit".into()
+            }
+            Self::BadPath { .. } => "correct the tool's `permissions`".into(),
             Self::Lost => "the tool, or the system's out-of-memory killer, ended Kiwi's launcher process".into(),
             Self::EnvironmentFailed { .. } => {
                 "check the names in `requires`, the network, and for Python that wheels exist for this interpreter".into()
             }
             Self::PinsDiffer { .. } => "`kiwi lockfile update` pins what is there now".into(),
-            Self::BadUrl { .. } => "an address starts with `http://` or `https://` and names a host".into(),
+            Self::BadUrl { .. } => "an address starts with `http://` or `https://` and names a host, or is `unix:/path/of/socket:/path`".into(),
+            Self::Container(error) => return error.hint(),
             Self::HttpTimeout { .. } => "raise `timeout` in the tool's `config` if the service needs longer".into(),
             Self::ResponseLimit { .. } => "ask for less, or raise `max_response`".into(),
             Self::HttpStatus { status: 401 | 403, .. } => "check the credentials the tool uses".into(),
             Self::Unreachable { .. } => "check the address and the network, then try again".into(),
+            Self::Untrusted { .. } => "if it is a certificate of your own, `SSL_CERT_FILE` names a file of those to trust".into(),
+            Self::HostRefused { .. } => "if the tool is meant to ask it, list it in `allow_hosts` of its `config`".into(),
+            Self::BadHost { .. } => {
+                "list names, `*.suffix`, addresses or networks such as `10.0.0.0/8`, each with `:port` if it matters".into()
+            }
+            Self::NoToken { .. } => "check `token_url`, `client_id`, `scopes` and the secret in the tool's `auth`".into(),
             Self::NulByte { .. }
             | Self::BadVariable { .. }
             | Self::UnsafePath { .. }
@@ -290,6 +363,8 @@ impl Explain for ExecError {
                 json!({"file": path, "expected": expected, "actual": actual})
             }
             Self::SandboxUnavailable { level, why } => json!({"level": level.as_str(), "why": why}),
+            Self::LimitUnavailable { limit, why } => json!({"limit": limit, "why": why}),
+            Self::BadPath { path, why } => json!({"path": path.display().to_string(), "why": why}),
             Self::Cancelled => json!({"reason": "cancelled"}),
             Self::Lost => json!({"reason": "supervisor_lost"}),
             Self::EnvironmentFailed { requires, installer, output } => {
@@ -299,15 +374,19 @@ impl Explain for ExecError {
                 .iter()
                 .map(|it| json!({"name": it.name, "pinned": it.pinned, "installed": it.installed}))
                 .collect(),
+            Self::Container(error) => error.details(),
             Self::ResponseLimit { url, limit } => json!({"url": url, "limit": limit}),
             Self::HttpStatus { url, status, body } => json!({"url": url, "status": status, "body": body}),
             Self::TooManyRedirects { url, limit } => json!({"url": url, "limit": limit}),
-            Self::Unreachable { url, why } => json!({"url": url, "why": why}),
+            Self::Unreachable { url, why } | Self::Untrusted { url, why } => json!({"url": url, "why": why}),
+            Self::HostRefused { host, address, .. } => json!({"host": host, "address": address}),
+            Self::NoToken { url, body, .. } => json!({"url": url, "body": body}),
             Self::NulByte { .. }
             | Self::BadVariable { .. }
             | Self::UnsafePath { .. }
             | Self::UnknownFile { .. }
             | Self::BadRequirement { .. }
+            | Self::BadHost { .. }
             | Self::BadUrl { .. }
             | Self::BadRequest { .. }
             | Self::Io { .. } => Value::Null,

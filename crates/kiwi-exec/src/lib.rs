@@ -1,8 +1,8 @@
 //! The only room that acts on the world: it starts processes and opens connections.
 //!
 //! **Owns** the two primitives (`subprocess` as [`Launcher::run`], `http_client` as [`HttpClient::send`]), the
-//! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, and prepared environments of language
-//! packages ([`Environments`]).
+//! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, prepared environments of language
+//! packages ([`Environments`]), and containers ([`Containers`]).
 //!
 //! **Deliberately absent**: policy (whoever calls has already decided), the environment (every variable and path is
 //! passed in), printing, and shells (programs get an argv list). What a level of isolation promises is either enforced
@@ -22,27 +22,53 @@
 //! The launcher is resident: it holds the other end of a socket whose closing means "Kiwi is gone or has changed its
 //! mind". Everything the tool ever starts stays below the launcher, because orphans are handed to the nearest
 //! subreaper, and the launcher does not leave before its last descendant has.
+//!
+//! In a sandbox there is one more in between, the first process of a process namespace, which the launcher starts
+//! itself or by way of `bwrap`. It finishes the walls around itself before it starts the tool, and when it goes, the
+//! kernel ends everything inside:
+//!
+//! ```text
+//! launcher ──▶ (bwrap ──▶) launcher, inside ──▶ tool ──▶ whatever it starts
+//! ```
 
 mod capture;
+mod confinement;
+mod container;
 mod environment;
 mod error;
+mod hosts;
 mod http;
 mod launcher;
+mod leftover;
 mod memfd;
+mod mentions;
 mod order;
 mod orphans;
 mod place;
 mod process;
 mod procfs;
+mod refused;
 mod run;
 mod running;
+mod sandbox;
 mod snapshot;
 mod which;
 mod wire;
 
-pub use environment::{Environment, Environments, PinDifference, Progress, Wanted, Wish};
+pub use confinement::{Backend, Confinement, Limits, Network};
+pub use container::{
+    ContainerEnd, ContainerError, Containers, Engine, EngineKind, ImageSource, KeptImage, Leftover,
+    container_main,
+};
+pub use environment::{
+    Environment, Environments, KeptEnvironment, KeptInterpreter, PinDifference, Progress, Wanted, Wish,
+};
 pub use error::ExecError;
-pub use http::{Body, HttpClient, HttpRequest, HttpResponse, Payload, Redirects};
+pub use hosts::HostPattern;
+pub use http::{
+    Auth, Body, HttpClient, HttpRequest, HttpResponse, KeyPlace, OAuth2Client, Payload, Reach, Redirects,
+};
 pub use launcher::launcher_main;
+pub use leftover::KeptSnapshot;
 pub use process::{Exit, Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
 pub use which::ProgramSearch;

@@ -10,6 +10,7 @@ use crate::error::ExecError;
 use crate::orphans::MARKER;
 use crate::place::Placement;
 use crate::process::{Launcher, Process};
+use crate::sandbox::{self, Builder, Sandbox};
 use crate::which::ProgramSearch;
 use crate::wire::{Launch, Part, Raw, Word};
 
@@ -22,8 +23,14 @@ pub struct Order {
 
 impl Order {
     /// Checks everything and resolves what is symbolic.
-    pub fn draw_up(launcher: &Launcher, process: &Process, call: &str) -> Result<Self, ExecError> {
-        check_level(process.isolation)?;
+    ///
+    /// `builder` is there for the levels that have walls.
+    pub fn draw_up(
+        launcher: &Launcher,
+        process: &Process,
+        builder: Option<Builder>,
+        call: &str,
+    ) -> Result<Self, ExecError> {
         check_texts(process)?;
         // The launcher changes into the working folder: from there nothing relative means what it meant here.
         let cwd = std::path::absolute(&process.cwd)
@@ -38,6 +45,7 @@ impl Order {
             env.insert(name.as_str(), speller.word(value)?);
         }
         let program = speller.program(&env)?;
+        let sandbox = builder.map(|builder| speller.sandbox(builder, &program, &mut env)).transpose()?;
         env.insert(MARKER, literal(call));
         let launch = Launch {
             program,
@@ -49,6 +57,8 @@ impl Order {
             timeout_ms: u64::try_from(process.timeout.as_millis()).unwrap_or(u64::MAX),
             grace_ms: u64::try_from(launcher.grace.as_millis()).unwrap_or(u64::MAX),
             confined: process.isolation != Isolation::Trusted,
+            limits: process.confinement.limits,
+            sandbox,
         };
         Ok(Self { launch, placement })
     }
@@ -67,15 +77,6 @@ impl Order {
 
 fn absolute(path: &Path) -> Result<PathBuf, ExecError> {
     std::path::absolute(path).map_err(ExecError::io(format!("use the path `{}`", path.display())))
-}
-
-fn check_level(level: Isolation) -> Result<(), ExecError> {
-    match level {
-        Isolation::Trusted | Isolation::Standard => Ok(()),
-        Isolation::Sandboxed | Isolation::Restricted => {
-            Err(ExecError::SandboxUnavailable { level, why: "this build of Kiwi has no sandbox yet".into() })
-        }
-    }
 }
 
 fn check_texts(process: &Process) -> Result<(), ExecError> {
@@ -127,6 +128,52 @@ impl Speller<'_> {
             Piece::Kiwi => Ok(Part::Text(Raw::of(self.kiwi))),
         };
         text.0.iter().map(part).collect::<Result<_, _>>().map(Word)
+    }
+
+    /// The walls, and the variables by which the tool finds its way inside them.
+    fn sandbox(
+        &self,
+        builder: Builder,
+        program: &Word,
+        env: &mut BTreeMap<&str, Word>,
+    ) -> Result<Sandbox, ExecError> {
+        let path = |word: &Word| word.spell(&[]).ok().map(PathBuf::from).filter(|path| path.is_absolute());
+        let (process, confinement) = (self.process, &self.process.confinement);
+        let texts = process.args.iter().chain(process.env.iter().map(|(_, value)| value));
+        let names_kiwi =
+            texts.chain([&process.program]).flat_map(|text| &text.0).any(|piece| *piece == Piece::Kiwi);
+        let view = sandbox::view(&sandbox::Request {
+            confinement,
+            level: process.isolation,
+            program: path(program),
+            kiwi: names_kiwi.then_some(self.kiwi),
+            cwd: self.cwd,
+            project: &process.project,
+            snapshot: self.placement.snapshot(),
+            home: env.get("HOME").and_then(path),
+        })?;
+        let sockets = process.isolation == Isolation::Sandboxed;
+        let proxy = sockets && !confinement.network.hosts.is_empty();
+        env.insert("HOME", literal(sandbox::HOME));
+        env.insert("TMPDIR", literal("/tmp"));
+        if proxy {
+            let address = format!("http://{}", sandbox::PROXY);
+            for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+                env.insert(name, literal(&address));
+            }
+            // Its own loopback needs no proxy, unless it declared the host's.
+            let hosts = &confinement.network.hosts;
+            let is_declared =
+                |own: &str| hosts.iter().any(|host| host.trim_start_matches('[').starts_with(own));
+            let own: Vec<&str> =
+                ["localhost", "127.0.0.1", "::1"].into_iter().filter(|own| !is_declared(own)).collect();
+            for name in ["NO_PROXY", "no_proxy"] {
+                env.insert(name, literal(own.join(",")));
+            }
+            // Node.js heeds the variables only when told to.
+            env.insert("NODE_USE_ENV_PROXY", literal("1"));
+        }
+        Ok(Sandbox { builder, sockets, proxy, view })
     }
 
     /// A program named in plain characters is looked for; a symbolic one is where it is.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::confinement::Confinement;
 use crate::running::Ahead;
 
 /// One process to start: everything is given, nothing is looked up in Kiwi's own environment.
@@ -26,6 +27,8 @@ pub struct Process {
     pub output_cap: u64,
     /// How tightly it is held.
     pub isolation: Isolation,
+    /// What it declared: paths, hosts and limits.
+    pub confinement: Confinement,
     /// The verified files its texts may refer to.
     pub packages: Vec<Package>,
     /// The `PATH` in which a bare program name is found.

@@ -1,5 +1,6 @@
 //! Running one process from beginning to end: the `subprocess` primitive.
 
+use kiwi_model::Isolation;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -13,7 +14,9 @@ use crate::memfd::sealed_stdin;
 use crate::order::Order;
 use crate::place::{Placed, Placement};
 use crate::process::{Finished, Launcher, Package, Process, Stream, Watch};
+use crate::refused::Refused;
 use crate::running::{MARGIN, Running, Started};
+use crate::sandbox::{self, Hosts, Proxy};
 use crate::snapshot::random_name;
 use crate::wire::{self, Launch, Opening, Raw, Report, Stage};
 
@@ -40,10 +43,15 @@ impl Launcher {
         cancel: impl Future<Output = ()>,
     ) -> Result<Finished, ExecError> {
         let mut cancel = pin!(cancel);
+        let hosts = Hosts::parse(&process.confinement.network.hosts)?;
+        let builder = tokio::select! {
+            builder = sandbox::choose(self, &process) => builder?,
+            () = &mut cancel => return Err(ExecError::Cancelled),
+        };
         let ahead = self.ahead.take();
         let call = ahead.as_ref().map_or_else(random_name, |started| Ok(started.call().to_owned()))?;
-        let Order { mut launch, placement } = Order::draw_up(self, &process, &call)?;
-        let Process { cwd, stdin, timeout, output_cap, packages, .. } = process;
+        let Order { mut launch, placement } = Order::draw_up(self, &process, builder, &call)?;
+        let Process { cwd, stdin, timeout, output_cap, packages, isolation: level, .. } = process;
 
         let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
         let (mut running, pipes) = Running::adopt(self, started)?;
@@ -61,7 +69,10 @@ impl Launcher {
         running.snapshot = snapshot;
         launch.files = sealed.len();
         let stdin = if launch.stdin { Some(sealed_stdin(&stdin)?) } else { None };
-        let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).collect();
+        let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
+        let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
+        let (proxy, channel) = proxy.unzip();
+        let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
         let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
         running.tell(&framed(&launch)?, &descriptors).await?;
         drop(owned);
@@ -69,7 +80,8 @@ impl Launcher {
         let limits = Limits { timeout, grace: self.grace, output_cap };
         let attended = Attended { running, stdout, stderr, ending: None };
         let outcome = attended.attend(&limits, watch, cancel).await;
-        outcome.map_err(|why| why.explain(&launch, cwd, &limits))
+        drop(proxy);
+        outcome.map_err(|why| why.explain(&launch, level, cwd, &limits))
     }
 }
 
@@ -98,7 +110,7 @@ enum Why {
     Overflowed(Stream),
     Cancelled,
     Lost,
-    NotStarted { stage: Stage, errno: i32 },
+    NotStarted { stage: Stage, errno: i32, said: Vec<u8> },
 }
 
 /// What Kiwi decided, while the tool was still running.
@@ -155,7 +167,9 @@ impl Attended {
         match (report, ending) {
             // Lost, or stopped although nobody asked for it: then it could not watch the tool.
             (None, _) | (Some(Report::Cancelled), None) => Err(Why::Lost),
-            (Some(Report::NotStarted { stage, errno }), _) => Err(Why::NotStarted { stage, errno }),
+            (Some(Report::NotStarted { stage, errno }), _) => {
+                Err(Why::NotStarted { stage, errno, said: stderr })
+            }
             (Some(_), Some(Ending::Overflowed(stream))) => Err(Why::Overflowed(stream)),
             (Some(_), Some(Ending::Cancelled)) => Err(Why::Cancelled),
             (Some(Report::TimedOut), None) => Err(Why::TimedOut { stdout, stderr }),
@@ -173,45 +187,16 @@ fn overflow(stdout: &Capture, stderr: &Capture) -> Option<Ending> {
 }
 
 impl Why {
-    fn explain(self, launch: &Launch, cwd: PathBuf, limits: &Limits) -> ExecError {
+    fn explain(self, launch: &Launch, level: Isolation, cwd: PathBuf, limits: &Limits) -> ExecError {
         match self {
             Self::TimedOut { stdout, stderr } => ExecError::Timeout { after: limits.timeout, stdout, stderr },
             Self::Overflowed(stream) => ExecError::OutputLimit { stream, limit: limits.output_cap },
             Self::Cancelled => ExecError::Cancelled,
             Self::Lost => ExecError::Lost,
-            Self::NotStarted { stage, errno } => {
-                not_started(stage, io::Error::from_raw_os_error(errno), launch, cwd)
+            Self::NotStarted { stage, errno, said } => {
+                let error = io::Error::from_raw_os_error(errno);
+                Refused { stage, error, said: &said }.explain(launch, level, cwd)
             }
         }
-    }
-}
-
-fn not_started(stage: Stage, error: io::Error, launch: &Launch, cwd: PathBuf) -> ExecError {
-    let program = launch
-        .program
-        .spell(&[])
-        .map_or_else(|_| "the tool's own file".into(), |program| program.to_string_lossy().into_owned());
-    match (stage, error.kind()) {
-        (Stage::Prepare, _) => {
-            ExecError::Io { doing: format!("prepare a process for `{program}`"), source: error }
-        }
-        (Stage::Folder, _) => ExecError::WorkingFolder { path: cwd, source: error },
-        (Stage::Start, io::ErrorKind::ArgumentListTooLong) => {
-            ExecError::ArgumentsTooLong { bytes: Order::length(launch) }
-        }
-        // The program itself was there a moment ago.
-        (Stage::Start, io::ErrorKind::NotFound) => {
-            ExecError::NotExecutable { program, why: "the interpreter it names does not exist".into() }
-        }
-        (Stage::Start, io::ErrorKind::PermissionDenied) => {
-            ExecError::NotExecutable { program, why: "it may not be executed".into() }
-        }
-        (Stage::Start, _) if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            ExecError::NotExecutable {
-                program,
-                why: "it is neither a program nor a script with a `#!` line".into(),
-            }
-        }
-        (Stage::Start, _) => ExecError::Io { doing: format!("start `{program}`"), source: error },
     }
 }

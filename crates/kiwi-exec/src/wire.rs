@@ -16,7 +16,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::confinement::Limits;
 use crate::process::Exit;
+use crate::sandbox::Sandbox;
 
 /// More descriptors than any launch needs, fewer than the kernel's limit for one message.
 const MOST_DESCRIPTORS: usize = 64;
@@ -45,6 +47,10 @@ pub struct Launch {
     pub grace_ms: u64,
     /// Whether the tool loses the way to new privileges and gets resource limits.
     pub confined: bool,
+    /// What it may use.
+    pub limits: Limits,
+    /// The walls around it, if any. The descriptor for its proxy follows the files.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// How it ended.
@@ -71,6 +77,37 @@ pub enum Stage {
     Folder,
     /// Starting the program.
     Start,
+    /// Setting this limit.
+    Limit(Limit),
+    /// Building this wall of the sandbox.
+    Wall(Wall),
+}
+
+/// A limit that needs something of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    Cpu,
+    Memory,
+    Pids,
+    Files,
+}
+
+/// What a sandbox is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wall {
+    /// The program `bwrap`, which says itself why.
+    Bubblewrap,
+    Namespaces,
+    /// The root file system as a whole.
+    Root,
+    /// One thing in it, by its number in the view.
+    Shown(usize),
+    Network,
+    Privileges,
+    Landlock,
+    Seccomp,
 }
 
 /// A text in which a number stands for "the path of that inherited descriptor".
@@ -168,6 +205,17 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> 
     Ok(rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?)
 }
 
+/// Sends a whole message on a socket that blocks.
+pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let (mut rest, mut with) = (bytes, descriptors);
+    while !rest.is_empty() {
+        let sent = send(&socket, rest, with)?;
+        rest = rest.get(sent..).unwrap_or_default();
+        with = &[];
+    }
+    Ok(())
+}
+
 /// Waits for one message. `None` when the other end has closed instead.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut descriptors = Vec::new();
@@ -237,6 +285,8 @@ mod tests {
             timeout_ms: 1,
             grace_ms: 2,
             confined: true,
+            limits: Limits::default(),
+            sandbox: None,
         };
         let bytes = frame(&launch).unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kiwi_exec::{ExecError, Exit, Stream, Unwatched, Watch};
+use kiwi_exec::{Backend, ExecError, Exit, Stream, Unwatched, Watch};
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -126,12 +126,14 @@ fn standard_takes_away_privileges_and_core_files_and_trusted_does_not() {
 fn levels_that_cannot_be_enforced_are_refused() {
     let bench = Bench::new();
     for level in [Isolation::Sandboxed, Isolation::Restricted] {
-        let mut asked = process("true", &[]);
+        let mut asked = process("/bin/true", &[]);
         asked.isolation = level;
+        asked.confinement.backend = Backend::Bubblewrap;
+        asked.search_path = "/no/such/folder".into();
         let error = bench.run(asked).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SandboxUnavailable);
         assert!(error.to_string().contains(level.as_str()), "{error}");
-        assert!(error.hint().unwrap().contains("`standard`"));
+        assert!(error.hint().unwrap().contains("bubblewrap"));
     }
 }
 

@@ -83,3 +83,30 @@ impl Host {
         environment.into_iter().collect()
     }
 }
+
+/// Variables by which the clients of container engines find their service, their storage and their registries.
+const ENGINE_PREFIXES: [&str; 4] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "BUILDAH_"];
+const ENGINE_NAMES: [&str; 6] = [
+    "REGISTRY_AUTH_FILE",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "STORAGE_DRIVER",
+];
+
+impl Host {
+    /// The environment of a container engine's client: it must find the same engine as its user. What runs in a
+    /// container gets none of it.
+    pub(crate) fn engine_environment(&self) -> Vec<(String, String)> {
+        let wanted = |name: &str| {
+            ENGINE_NAMES.contains(&name)
+                || BUILDER_NAMES.contains(&name)
+                || ENGINE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let mut environment = self.base_environment(false);
+        let more = self.environment.iter().filter(|(name, _)| wanted(name));
+        environment.extend(more.map(|(name, value)| (name.clone(), value.clone())));
+        environment.into_iter().collect()
+    }
+}

@@ -1,7 +1,7 @@
 //! The path of a call, start to end.
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
-use kiwi_exec::Launcher;
+use kiwi_exec::{HttpClient, Launcher};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, Explain, Fault, Status, ToolRef, canonical};
@@ -18,15 +18,17 @@ use crate::planner::Planner;
 use crate::prepare::Preparer;
 use crate::request::Request;
 use crate::stage::{Call, Next, Reply, Stage};
-use crate::stages::{Dispatch, Ready, Record};
+use crate::stages::{Dispatch, Ready, Record, client};
+use crate::vault::Vault;
 
 /// The kernel: spaces, plans, the audit log and the stages.
 pub struct Kernel {
     pub(crate) planner: Planner,
     pub(crate) preparer: Arc<Preparer>,
-    host: Arc<Host>,
+    pub(crate) http: Arc<HttpClient>,
+    pub(crate) host: Arc<Host>,
     audit: Arc<AuditLog>,
-    launcher: Launcher,
+    pub(crate) launcher: Launcher,
     stages: Vec<Box<dyn Stage>>,
     /// What the configuration gave rise to say.
     notices: Vec<String>,
@@ -42,8 +44,10 @@ impl Kernel {
         let config = Arc::new(config);
         let preparer =
             Arc::new(Preparer::new(Arc::clone(&host), &spaces, Arc::clone(&config), launcher.clone()));
+        let http = Arc::new(client(&host));
+        let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http) });
         let stages: Vec<Box<dyn Stage>> = vec![
-            Box::new(Ready { host: Arc::clone(&host) }),
+            Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
             Box::new(Record { audit: Arc::clone(&audit) }),
             Box::new(Dispatch::new(
                 Arc::clone(&host),
@@ -51,6 +55,8 @@ impl Kernel {
                 Arc::clone(&config),
                 launcher.clone(),
                 Arc::clone(&preparer),
+                Arc::clone(&http),
+                vault,
             )),
         ];
         let planner = Planner {
@@ -63,12 +69,17 @@ impl Kernel {
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
         };
-        Ok(Self { planner, preparer, host, audit, launcher, stages, notices })
+        Ok(Self { planner, preparer, http, host, audit, launcher, stages, notices })
     }
 
     /// The spaces this kernel reads.
     pub fn spaces(&self) -> &Spaces {
         &self.planner.spaces
+    }
+
+    /// The door to the credential store.
+    pub(crate) fn vault(&self) -> Vault {
+        Vault { spaces: Arc::clone(&self.planner.spaces), http: Arc::clone(&self.http) }
     }
 
     /// Hits and misses of every cache, by name.

@@ -10,20 +10,31 @@
 
 mod agreement;
 mod audit;
+mod cache;
+mod check;
+mod confine;
+mod credentials;
 mod host;
 mod kernel;
 mod lockfiles;
+mod oauth;
 mod outcome;
 mod planner;
 mod prepare;
+mod redact;
 mod request;
 mod stage;
 mod stages;
+mod vault;
 
 pub use agreement::{Agreement, Planned};
+pub use cache::{Cache, CacheItem, CacheKind};
+pub use check::Finding;
+pub use credentials::{Auth, Login};
 pub use host::Host;
 pub use kernel::Kernel;
 pub use lockfiles::Lockfiles;
+pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use request::{Arguments, Caller, Cancel, Request, Session};
 pub use stage::{Call, Next, Reply, Stage};

@@ -2,7 +2,8 @@
 
 use kiwi_chain::{Difference, Field, Plan, Tool, compare_environments};
 use kiwi_exec::{
-    Environment, Environments, ExecError, Launcher, PinDifference, ProgramSearch, Progress, Wanted, Wish,
+    Containers, Environment, Environments, ExecError, Launcher, PinDifference, ProgramSearch, Progress,
+    Wanted, Wish,
 };
 use kiwi_model::lockfile::LockEnvironment;
 use kiwi_model::{Explain, Fault, Language, Space};
@@ -17,7 +18,8 @@ use crate::host::Host;
 pub(crate) struct Preparer {
     host: Arc<Host>,
     config: Arc<Config>,
-    environments: Environments,
+    pub environments: Environments,
+    pub containers: Containers,
     project: PathBuf,
 }
 
@@ -36,9 +38,15 @@ impl Preparer {
             .ai(Space::User)
             .or(spaces.ai(Space::Project))
             .map_or_else(|| host.scratch.clone(), |ai| ai.join("cache"));
+        let containers = Containers {
+            launcher: launcher.clone(),
+            search_path: host.search_path().to_owned(),
+            env: host.engine_environment(),
+            uses: cache.join("images"),
+        };
         let environments = Environments { cache, launcher, search_path: host.search_path().to_owned() };
         let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
-        Self { host, config, environments, project }
+        Self { host, config, environments, containers, project }
     }
 
     /// The interpreter that a program's name means for a tool. A project's configuration may name another.
@@ -156,7 +164,9 @@ impl Preparer {
             allow_source_builds: interpreter.leaf.manifest.allow_source_builds,
             builder_env: self.host.builder_environment(),
         };
-        self.environments.prepare(&wish, progress).await
+        let environment = self.environments.prepare(&wish, progress).await?;
+        self.environments.used(&wish, jiff::Timestamp::now().into())?;
+        Ok(environment)
     }
 }
 

@@ -139,6 +139,28 @@ pub enum SpaceError {
         /// What was noted in the user space.
         noted: Digest,
     },
+    /// The file of credentials cannot be used.
+    #[error("the credentials in `{}` cannot be read: {why}", show(path))]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// A name that no credential can have.
+    #[error("`{name}` cannot be the name of a credential")]
+    CredentialName {
+        /// The name.
+        name: String,
+    },
+    /// A file with secrets that others can read.
+    #[error("`{}` can be read by others (mode {mode:o}), so its secrets are not used", show(path))]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The record of a package cannot be read.
     #[error("integrity mismatch for {tool}: record `{}` is unreadable: {why}", show(record))]
     RecordBroken {
@@ -313,6 +335,8 @@ impl Explain for SpaceError {
             | Self::RecordBroken { .. }
             | Self::NotAsExpected { .. } => ErrorKind::IntegrityMismatch,
             Self::Lockfile { problem, .. } => problem.kind(),
+            Self::CredentialName { .. } => ErrorKind::Usage,
+            Self::Credentials { .. } | Self::Exposed { .. } => ErrorKind::MissingRequirement,
             Self::Unwritable { .. } => ErrorKind::Internal,
         }
     }
@@ -323,6 +347,16 @@ impl Explain for SpaceError {
             Self::Lockfile { tool, problem, .. } => {
                 return problem.hint().map(|hint| hint.replace("TOOL", tool.as_str()));
             }
+            Self::Exposed { path, .. } => {
+                return Some(format!(
+                    "`chmod 600 '{}'`, and replace secrets that others may have seen",
+                    show(path)
+                ));
+            }
+            Self::Credentials { .. } => {
+                "bring back `identity.txt` beside it, or remove both and store the secrets again"
+            }
+            Self::CredentialName { .. } => "use letters, digits, `_`, `-` and `.`, starting with a letter",
             Self::NoProject { .. } => "run `kiwi init` there, or name a folder that has `.ai`",
             Self::ProjectIsUser { .. } => {
                 "leave `--project` out: tools of the user space are found everywhere"
@@ -399,7 +433,10 @@ impl Explain for SpaceError {
             Self::NoProject { .. }
             | Self::ProjectIsUser { .. }
             | Self::NoSpace { .. }
-            | Self::Gone { .. } => Value::Null,
+            | Self::Gone { .. }
+            | Self::Credentials { .. }
+            | Self::CredentialName { .. }
+            | Self::Exposed { .. } => Value::Null,
         }
     }
 }

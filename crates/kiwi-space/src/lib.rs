@@ -17,6 +17,7 @@ mod boundary;
 mod catalog;
 mod config;
 mod counters;
+mod credentials;
 mod durable;
 mod error;
 mod gather;
@@ -37,6 +38,7 @@ mod take;
 
 pub use catalog::Shadowed;
 pub use config::{Config, ConfigFile, Limits, Mode, config_schema};
+pub use credentials::{Credential, Credentials, Refresh};
 pub use error::{PathProblem, SpaceError};
 pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};

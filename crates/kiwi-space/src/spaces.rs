@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::credentials::Credentials;
 use crate::error::SpaceError;
 use crate::index::Index;
 use crate::kind::Item;
@@ -107,6 +108,12 @@ impl Spaces {
     /// The configuration in force: the user's, tightened by the project's. Warnings come beside it.
     pub fn config(&self) -> Result<(Config, Vec<String>), SpaceError> {
         Config::load(self.ai(Space::User), self.ai(Space::Project))
+    }
+
+    /// The user's credentials. A project has none: what it brings along must not choose what tools are trusted with.
+    pub fn credentials(&self) -> Result<Credentials, SpaceError> {
+        let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
+        Ok(Credentials::new(user.join("credentials")))
     }
 
     /// The installed packages of a space, for those who write them.

@@ -31,6 +31,8 @@ pub enum Command {
     Verify(commands::verify::Args),
     #[command(visible_alias = "lock")]
     Lockfile(commands::lockfile::Args),
+    Auth(commands::auth::Args),
+    Cache(commands::cache::Args),
     Schema(commands::schema::Args),
     Doctor(commands::doctor::Args),
     Demo(commands::demo::Args),
@@ -47,6 +49,8 @@ impl Command {
             Self::Tool(args) => args.run(context),
             Self::Verify(args) => args.run(context),
             Self::Lockfile(args) => args.run(context),
+            Self::Auth(args) => args.run(context),
+            Self::Cache(args) => args.run(context),
             Self::Doctor(args) => Ok(args.run(context)),
             Self::Schema(args) => Ok(args.run()),
             Self::Completions(args) => Ok(args.run()),
@@ -62,6 +66,8 @@ impl Command {
             Self::Tool(args) => args.json(),
             Self::Verify(args) => args.json,
             Self::Lockfile(args) => args.json(),
+            Self::Auth(args) => args.json(),
+            Self::Cache(args) => args.json(),
             Self::Doctor(args) => args.json,
             Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
         }

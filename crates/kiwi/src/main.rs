@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next().as_deref().and_then(|word| word.to_str()) {
         Some(kiwi_exec::Launcher::ARGUMENT) => return kiwi_exec::launcher_main(),
-        Some(builtin::ARGUMENT) => return builtin::main(words.next().as_deref()),
+        Some(builtin::ARGUMENT) => return builtin::main(words),
         _ => {}
     }
     let cli = match Cli::try_parse() {

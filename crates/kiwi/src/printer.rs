@@ -60,6 +60,11 @@ pub fn note(text: impl std::fmt::Display) {
     eprintln!("{text}");
 }
 
+/// A question; the answer is typed behind it.
+pub fn ask(text: impl std::fmt::Display) {
+    eprint!("{text}");
+}
+
 /// A warning.
 pub fn warning(text: impl std::fmt::Display) {
     eprintln!("{} {text}", paint(WARN, "warning:"));

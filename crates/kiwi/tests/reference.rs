@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 28] = [
     "",
     "init",
     "run",
@@ -31,6 +31,14 @@ const COMMANDS: [&str; 20] = [
     "lockfile prune",
     "lockfile diff",
     "lockfile update",
+    "auth",
+    "auth set",
+    "auth login",
+    "auth list",
+    "auth remove",
+    "cache",
+    "cache list",
+    "cache prune",
     "schema",
     "doctor",
     "completions",

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Environments, Progress, Wanted, Wish, installed, pins};
+use crate::confinement::Confinement;
 use crate::error::ExecError;
 use crate::process::{Finished, Process, Stream, Watch};
 use crate::which::ProgramSearch;
@@ -102,11 +103,12 @@ impl Builder<'_> {
             timeout: TIMEOUT,
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
+            confinement: Confinement::default(),
             packages: Vec::new(),
             search_path: String::new(),
             project: self.environments.cache.clone(),
         };
-        let lines = Lines { tell: self.progress, open: Mutex::default() };
+        let lines = Lines::new(self.progress);
         let launcher = &self.environments.launcher;
         launcher.run_holding(process, Some(self.lock), &lines, std::future::pending()).await
     }
@@ -147,7 +149,7 @@ pub fn path_text(path: &Path) -> Result<Text, ExecError> {
 }
 
 /// The end of what an installer wrote; errors go to standard error, but not all of them.
-fn last_words(finished: &Finished) -> String {
+pub fn last_words(finished: &Finished) -> String {
     let stderr = String::from_utf8_lossy(&finished.stderr);
     let stdout = String::from_utf8_lossy(&finished.stdout);
     let told = if stderr.trim().is_empty() { stdout } else { stderr };
@@ -156,10 +158,16 @@ fn last_words(finished: &Finished) -> String {
 }
 
 /// Tells what an installer writes, line by line.
-struct Lines<'a> {
+pub struct Lines<'a> {
     tell: Progress<'a>,
     /// The beginning of a line on each stream.
     open: Mutex<[Vec<u8>; 2]>,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(tell: Progress<'a>) -> Self {
+        Self { tell, open: Mutex::default() }
+    }
 }
 
 impl Watch for Lines<'_> {

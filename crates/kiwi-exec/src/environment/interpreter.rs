@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Environments, build::path_text, identity, make_private};
+use crate::confinement::Confinement;
 use crate::error::ExecError;
 use crate::process::{Process, Unwatched};
 
@@ -43,6 +44,7 @@ impl Environments {
             timeout: TIMEOUT,
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
+            confinement: Confinement::default(),
             packages: Vec::new(),
             search_path: String::new(),
             project: self.cache.clone(),

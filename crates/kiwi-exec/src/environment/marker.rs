@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Environment, Wish, node, python};
 use crate::error::ExecError;
 
-const NAME: &str = ".complete";
+pub const NAME: &str = ".complete";
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
@@ -22,6 +22,12 @@ pub fn read(folder: &Path, wish: &Wish) -> Option<Environment> {
     let marker: Marker = serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()?;
     let environment = environment(folder, wish, marker);
     environment.program.exists().then_some(environment)
+}
+
+/// The version of the interpreter and what is installed, if the environment was completed.
+pub fn peek(folder: &Path) -> Option<(String, Vec<Pin>)> {
+    let marker: Marker = serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()?;
+    Some((marker.interpreter, marker.installed))
 }
 
 /// Declares an environment complete.

@@ -9,12 +9,14 @@ mod contents;
 mod identity;
 mod installed;
 mod interpreter;
+mod kept;
 mod lock;
 mod marker;
 mod node;
 mod pins;
 mod python;
 mod requirement;
+mod usage;
 
 use kiwi_model::{Language, Pin};
 use std::fs::DirBuilder;
@@ -26,7 +28,11 @@ use crate::error::ExecError;
 use crate::process::Launcher;
 use build::Builder;
 
+pub(crate) use build::{Lines, last_words};
+pub use kept::{KeptEnvironment, KeptInterpreter};
+pub(crate) use lock::lock;
 pub use pins::PinDifference;
+pub(crate) use usage::note_use;
 
 /// What is shown while an environment is being built.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -112,7 +118,7 @@ impl Environments {
             return Ok(environment);
         }
         make_private(&self.cache.join(wish.language.as_str()))?;
-        let lock = lock::lock(&folder.with_extension("lock"), progress).await?;
+        let lock = lock(&folder.with_extension("lock"), progress).await?;
         // Somebody else may have built it while we waited.
         if let Some(environment) = marker::read(&folder, wish) {
             return Ok(environment);
@@ -130,7 +136,7 @@ impl Environments {
 }
 
 /// Makes a folder that only its owner can look into.
-fn make_private(folder: &Path) -> Result<(), ExecError> {
+pub(crate) fn make_private(folder: &Path) -> Result<(), ExecError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(ExecError::io("make the folder for prepared environments"))
 }

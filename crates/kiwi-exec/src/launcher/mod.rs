@@ -3,8 +3,15 @@
 //! It is the same binary as Kiwi, started with `__launch` and nothing else; what to do comes over its standard input.
 //! It must stay cheap (no runtime, no threads) and must not trust the tool: the tool may kill it, stop it or fill its
 //! pipes, and Kiwi has an answer to each ([`crate::orphans`], the backstop in [`crate::run`]).
+//!
+//! For a sandbox it starts itself once more, with a second argument, as the first process of the sandbox
+//! ([`inside`]).
 
 mod ending;
+mod group;
+mod inside;
+mod limits;
+mod outside;
 mod start;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -15,16 +22,24 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::process::Exit;
+use crate::sandbox::PROBE;
 use crate::snapshot::Snapshot;
 use crate::wire::{self, Launch, Opening, Report};
+use group::Group;
+use outside::Outside;
+use start::Given;
 
 /// The whole life of a launcher. The binary calls this first thing when its first argument is
 /// [`crate::Launcher::ARGUMENT`].
 pub fn launcher_main() -> ExitCode {
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    let role = std::env::args_os().nth(2);
+    let done = match role.as_ref().and_then(|role| role.to_str()) {
+        None => serve(),
+        Some(inside::ROLE) => inside::serve(),
+        Some(PROBE) => Ok(()),
+        Some(_) => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn serve() -> io::Result<()> {
@@ -40,10 +55,7 @@ fn serve() -> io::Result<()> {
     let snapshot = opening.snapshot.map(|path| Snapshot::new(path.as_path().to_owned()));
     let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
 
-    let report = match start::start(&launch, descriptors) {
-        Ok(started) => supervise(started.tool, &control, &launch),
-        Err(report) => report,
-    };
+    let report = run(&launch, descriptors, &control).unwrap_or_else(|refused| refused);
     drop(snapshot);
     let bytes = wire::frame(&report)?;
     // Kiwi may be gone; then nobody wants the report.
@@ -51,7 +63,25 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Stays until the tool and everything it started have ended.
+/// Starts the tool and stays until it and everything it started have ended.
+fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<Report, Report> {
+    let mut group = Group::enter(launch)?;
+    let mut given = Given::sort(launch, descriptors);
+    let Some(sandbox) = &launch.sandbox else {
+        let confine = || if launch.confined { limits::confine(&launch.limits) } else { Ok(()) };
+        let tool = start::start(launch, &mut given, confine);
+        group.leave();
+        return Ok(supervise(tool?, control, launch));
+    };
+    let outside = Outside::start(launch, sandbox, &given);
+    group.leave();
+    let outside = outside?;
+    Ok(match supervise(outside.first, control, launch) {
+        Report::Ended(exit) => outside.report().unwrap_or_else(|| outside::unsaid(exit, sandbox)),
+        ended_by_us => ended_by_us,
+    })
+}
+
 fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch) -> Report {
     let grace = Duration::from_millis(launch.grace_ms);
     let deadline = Instant::now().checked_add(Duration::from_millis(launch.timeout_ms));

@@ -2,49 +2,64 @@
 #![expect(clippy::disallowed_methods, reason = "the one place where tools are started")]
 
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::Pid;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::wire::{Launch, Report, Stage};
 
-/// Enough for any tool; a limit of a billion, as some containers give, makes programs that close every possible
-/// descriptor crawl.
-const MOST_OPEN_FILES: u64 = 65_536;
-
-/// A running tool, and what is kept open as long as it runs.
-pub struct Started {
-    pub tool: Pid,
+/// The descriptors that came with a launch, by what they are for.
+pub struct Given {
+    stdin: Option<OwnedFd>,
+    files: Vec<OwnedFd>,
+    /// Where the listener for the proxy is to be sent.
+    pub proxy: Option<OwnedFd>,
+    /// Kept open as long as the tool runs.
     _held: Vec<OwnedFd>,
 }
 
-pub fn start(launch: &Launch, descriptors: Vec<OwnedFd>) -> Result<Started, Report> {
-    let failed = |stage| move |error: io::Error| not_started(stage, &error);
-    let mut descriptors = descriptors.into_iter();
-    let stdin = descriptors.by_ref().take(usize::from(launch.stdin)).next();
-    let files: Vec<OwnedFd> = descriptors.by_ref().take(launch.files).collect();
-    let held: Vec<OwnedFd> = descriptors.collect();
-
-    let paths = pass_on(&files).map_err(failed(Stage::Prepare))?;
-    let mut command = command(launch, &paths, stdin).map_err(failed(Stage::Prepare))?;
-    if launch.confined {
-        confine().map_err(failed(Stage::Prepare))?;
+impl Given {
+    pub fn sort(launch: &Launch, descriptors: Vec<OwnedFd>) -> Self {
+        let mut descriptors = descriptors.into_iter();
+        let stdin = descriptors.by_ref().take(usize::from(launch.stdin)).next();
+        let files = descriptors.by_ref().take(launch.files).collect();
+        let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
+        let proxy = descriptors.by_ref().take(usize::from(has_proxy)).next();
+        Self { stdin, files, proxy, _held: descriptors.collect() }
     }
-    std::env::set_current_dir(launch.cwd.as_path()).map_err(failed(Stage::Folder))?;
-    let child = spawn(&mut command).map_err(failed(Stage::Start))?;
-    i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .map(|tool| Started { tool, _held: held })
-        .ok_or(Report::NotStarted { stage: Stage::Start, errno: 0 })
+
+    /// Those that go inside a sandbox, in the order in which they came.
+    pub fn inside(&self) -> Vec<BorrowedFd<'_>> {
+        self.stdin.iter().chain(&self.files).chain(&self.proxy).map(AsFd::as_fd).collect()
+    }
 }
 
-fn not_started(stage: Stage, error: &io::Error) -> Report {
-    Report::NotStarted { stage, errno: error.raw_os_error().unwrap_or(0) }
+/// Starts the tool in the launcher's own surroundings, once `confine` has made them what they are to be.
+pub fn start(
+    launch: &Launch,
+    given: &mut Given,
+    confine: impl FnOnce() -> Result<(), Report>,
+) -> Result<Pid, Report> {
+    let paths = pass_on(&given.files).map_err(failed(Stage::Prepare))?;
+    let mut command = command(launch, &paths, given.stdin.take()).map_err(failed(Stage::Prepare))?;
+    std::env::set_current_dir(launch.cwd.as_path()).map_err(failed(Stage::Folder))?;
+    confine()?;
+    let child = spawn(&mut command).map_err(failed(Stage::Start))?;
+    pid(&child).ok_or(Report::NotStarted { stage: Stage::Start, errno: 0 })
+}
+
+/// For `map_err`: what was being done when the system refused.
+pub fn failed<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Report {
+    move |error| Report::NotStarted { stage, errno: error.into().raw_os_error().unwrap_or(0) }
+}
+
+/// The number of a child.
+pub fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 /// Lets the tool inherit these, and says where it will find them.
@@ -73,7 +88,7 @@ fn command(launch: &Launch, paths: &[PathBuf], stdin: Option<OwnedFd>) -> io::Re
     Ok(command)
 }
 
-fn spawn(command: &mut Command) -> io::Result<std::process::Child> {
+fn spawn(command: &mut Command) -> io::Result<Child> {
     // A process that Kiwi is just starting elsewhere may for a moment hold a copy of the descriptor through which the
     // program was written.
     for pause in [1, 2, 4, 8, 16, 32, 64, 128] {
@@ -85,18 +100,4 @@ fn spawn(command: &mut Command) -> io::Result<std::process::Child> {
         }
     }
     command.spawn()
-}
-
-/// What `standard` promises. The launcher takes it upon itself; the tool inherits it.
-fn confine() -> io::Result<()> {
-    rustix::thread::set_no_new_privs(true)?;
-    // Only ever lowered: raising may need a capability.
-    let files = rustix::process::getrlimit(Resource::Nofile);
-    if files.current.is_none_or(|current| current > MOST_OPEN_FILES) {
-        let lowered = Rlimit { current: Some(MOST_OPEN_FILES), maximum: files.maximum };
-        rustix::process::setrlimit(Resource::Nofile, lowered)?;
-    }
-    // Memory images of tools may hold secrets.
-    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    Ok(())
 }

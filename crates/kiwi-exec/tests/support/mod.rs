@@ -8,8 +8,9 @@
 )]
 
 pub mod packages;
+pub mod sandbox;
 
-use kiwi_exec::{ExecError, Finished, Launcher, Package, PackageForm, Process, Unwatched};
+use kiwi_exec::{Confinement, ExecError, Finished, Launcher, Package, PackageForm, Process, Unwatched};
 use kiwi_model::{Content, Digest, File, FileEntry, Isolation, Text};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -83,6 +84,7 @@ pub fn process(program: &str, args: &[&str]) -> Process {
         timeout: Duration::from_secs(20),
         output_cap: 1 << 20,
         isolation: Isolation::Standard,
+        confinement: Confinement::default(),
         packages: Vec::new(),
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),

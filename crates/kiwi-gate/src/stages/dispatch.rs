@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 
 use crate::host::Host;
 use crate::prepare::Preparer;
+use crate::redact::Redactor;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
+use crate::vault::Vault;
 
 /// The last stage.
 pub(crate) struct Dispatch {
     pub(super) host: Arc<Host>,
     pub(super) launcher: Launcher,
-    pub(super) http: HttpClient,
+    pub(super) http: Arc<HttpClient>,
+    vault: Arc<Vault>,
     pub(super) preparer: Arc<Preparer>,
     pub(super) config: Arc<Config>,
     /// What `{project_dir}` stands for, and where tools work.
@@ -30,9 +33,11 @@ impl Dispatch {
         config: Arc<Config>,
         launcher: Launcher,
         preparer: Arc<Preparer>,
+        http: Arc<HttpClient>,
+        vault: Arc<Vault>,
     ) -> Self {
         let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
-        Self { host, launcher, http: HttpClient::new(), preparer, config, project }
+        Self { host, launcher, http, vault, preparer, config, project }
     }
 
     /// The time a call has: what its manifest says, else what the configuration says.
@@ -53,12 +58,14 @@ impl Stage for Dispatch {
             let environment = |name: &str| self.host.environment.get(name).cloned();
             let rendered =
                 invocation(call.plan(), &call.params, &environment).map_err(|error| error.fault())?;
+            let secrets = self.vault.open(call.plan()).await?;
+            let redactor = Redactor::new(&secrets);
             let begun = Instant::now();
             let reply = match rendered {
-                Invocation::Process(process) => self.process(&call, process).await,
-                Invocation::Http(request) => self.request(request).await,
+                Invocation::Process(process) => self.process(&call, process, &secrets, &redactor).await,
+                Invocation::Http(request) => self.request(request, &secrets).await,
             };
-            Ok(Reply { took: begun.elapsed(), ..reply })
+            Ok(redactor.reply(Reply { took: begun.elapsed(), ..reply }))
         })
     }
 }

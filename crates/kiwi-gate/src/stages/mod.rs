@@ -1,11 +1,15 @@
 //! The stages of a call, in the order they are passed.
 
+mod container;
 mod dispatch;
 mod process;
 mod ready;
 mod record;
 mod request;
 
+pub(crate) use container::image_source;
 pub(crate) use dispatch::Dispatch;
+pub(crate) use process::form;
 pub(crate) use ready::Ready;
 pub(crate) use record::Record;
+pub(crate) use request::client;

@@ -1,23 +1,40 @@
 //! Starting a program: the symbolic call gets its interpreter, its runner and its verified files.
 
 use kiwi_chain::{Form, ProcessCall, Tool};
-use kiwi_exec::{Environment, ExecError, Exit, Finished, Package, PackageForm, Process, Progress, Stream};
+use kiwi_exec::{
+    Confinement, Environment, ExecError, Exit, Finished, Limits, Network, Package, PackageForm, Process,
+    Progress, Stream,
+};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::dispatch::{Dispatch, failed, refused};
 use crate::agreement::tell;
+use crate::confine;
 use crate::prepare::Interpreter;
+use crate::redact::{Redacting, Redactor};
 use crate::stage::{Call, Reply};
+use crate::vault::Secrets;
 
 impl Dispatch {
-    pub(super) async fn process(&self, call: &Call<'_>, mut wanted: ProcessCall) -> Reply {
+    pub(super) async fn process(
+        &self,
+        call: &Call<'_>,
+        mut wanted: ProcessCall,
+        secrets: &Secrets,
+        redactor: &Redactor,
+    ) -> Reply {
         let isolation = call.plan().isolation().max(call.request.isolation.unwrap_or(Isolation::Trusted));
-        let warnings = match self.prepare(call, &mut wanted).await {
-            Ok(warnings) => warnings,
+        let (warnings, confinement) = match self.walled(call, &mut wanted, isolation).await {
+            Ok(prepared) => prepared,
+            Err(fault) => return refused(fault),
+        };
+        let held = match self.contain(call, &mut wanted, secrets, isolation).await {
+            Ok(held) => held,
             Err(fault) => return refused(fault),
         };
         let runner = call.plan().merged().ok().and_then(|merged| merged.runner.clone());
@@ -29,6 +46,7 @@ impl Dispatch {
             .map(|(name, value)| (name, Text::literal(value)))
             .collect();
         env.extend(std::mem::take(&mut wanted.env));
+        env.extend(secrets.variables().map(|(name, secret)| (name, Text::literal(secret.expose()))));
         let cwd = match self.working_folder(&wanted) {
             Ok(cwd) => cwd,
             Err(fault) => return refused(fault),
@@ -42,25 +60,53 @@ impl Dispatch {
             stdin: wanted.stdin.to_string().into_bytes(),
             timeout: self.timeout(wanted.timeout),
             output_cap: self.output_cap(wanted.output),
-            isolation,
+            isolation: held,
+            confinement,
             packages,
             search_path: self.host.search_path().to_owned(),
             project: self.project.clone(),
         };
         let cancel = call.request.cancel.clone();
-        match self.launcher.run(process, call.request.watch.as_ref(), cancel.fired()).await {
+        let watch = Redacting::new(redactor.clone(), Arc::clone(&call.request.watch));
+        let finished = self.launcher.run(process, &watch, cancel.fired()).await;
+        watch.finish();
+        match finished {
             Ok(finished) => Reply { warnings, ..reply(&finished) },
             Err(error) => Reply { warnings, ..failed(&error) },
         }
     }
 
+    /// Everything that has to be there before the start: packages, and what the sandbox opens.
+    async fn walled(
+        &self,
+        call: &Call<'_>,
+        wanted: &mut ProcessCall,
+        isolation: Isolation,
+    ) -> Result<(Vec<String>, Confinement), Fault> {
+        let (warnings, own) = self.prepare(call, wanted).await?;
+        let kiwi_chain::Limits { cpu, memory, pids, files } = wanted.limits;
+        let mut confinement =
+            Confinement { limits: Limits { cpu, memory, pids, files }, ..Confinement::default() };
+        if isolation >= Isolation::Sandboxed {
+            let opened = confine::open(&wanted.needs, &self.project)?;
+            confinement.read = opened.read.into_iter().chain(own).collect();
+            confinement.write = opened.write;
+            confinement.network = Network { hosts: wanted.needs.hosts.clone() };
+        }
+        Ok((warnings, confinement))
+    }
+
     /// Language packages live in an environment of their own, which takes the place of the plain interpreter. What was
-    /// agreed about them holds; where it cannot and need not, the warnings say so.
-    async fn prepare(&self, call: &Call<'_>, wanted: &mut ProcessCall) -> Result<Vec<String>, Fault> {
+    /// agreed about them holds; where it cannot and need not, the warnings say so. Folders it must read come beside them.
+    async fn prepare(
+        &self,
+        call: &Call<'_>,
+        wanted: &mut ProcessCall,
+    ) -> Result<(Vec<String>, Vec<PathBuf>), Fault> {
         let (Some(leaf), Some(language), Some(program)) =
             (call.plan().tools().first(), wanted.environment, wanted.program.as_literal())
         else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         };
         let interpreter = self.preparer.interpreter(leaf, language, &program)?;
         let progress = |line: &str| call.request.watch.output(Stream::Stderr, format!("{line}\n").as_bytes());
@@ -70,10 +116,11 @@ impl Dispatch {
         };
         let program = environment.as_ref().map_or(&interpreter.path, |environment| &environment.program);
         wanted.program = Text::literal(program.to_string_lossy());
-        if let Some(modules) = environment.and_then(|environment| environment.modules) {
-            add_node_path(&mut wanted.env, &modules);
+        let modules = environment.and_then(|environment| environment.modules);
+        if let Some(modules) = &modules {
+            add_node_path(&mut wanted.env, modules);
         }
-        Ok(warnings)
+        Ok((warnings, modules.into_iter().collect()))
     }
 
     async fn environment(
@@ -118,11 +165,7 @@ fn add_node_path(env: &mut BTreeMap<String, Text>, modules: &Path) {
 }
 
 /// A runtime's runner goes in front of the entrypoint and is told, behind it, the path that the file should believe in.
-fn put_runner(
-    wanted: &mut ProcessCall,
-    runner: Option<(usize, String)>,
-    leaf: Option<&std::sync::Arc<Tool>>,
-) {
+fn put_runner(wanted: &mut ProcessCall, runner: Option<(usize, String)>, leaf: Option<&Arc<Tool>>) {
     let (Some((link, path)), Some(at), Some(leaf)) = (runner, wanted.entrypoint_at, leaf) else { return };
     let Some(entrypoint) = wanted.args.get(at).cloned() else { return };
     let shown = match form(leaf) {
@@ -133,7 +176,7 @@ fn put_runner(
 }
 
 /// One file runs from sealed memory; as soon as there are more, they must lie beside each other.
-fn form(tool: &Tool) -> PackageForm {
+pub(crate) fn form(tool: &Tool) -> PackageForm {
     match tool.form {
         Form::OneFile if tool.files.len() == 1 => PackageForm::OneFile,
         Form::OneFile | Form::Folder => PackageForm::Folder,

@@ -1,38 +1,41 @@
 //! Making an HTTP request.
 
-use kiwi_chain::{HttpBody, HttpCall};
-use kiwi_exec::{Body, HttpRequest, Redirects};
-use kiwi_model::{ErrorKind, Fault};
+use kiwi_chain::{AuthCall, AuthScheme, HttpBody, HttpCall};
+use kiwi_exec::{Auth, Body, ExecError, HttpClient, HttpRequest, KeyPlace, OAuth2Client, Reach, Redirects};
+use kiwi_model::{ErrorKind, Explain, Fault};
 use serde_json::json;
+use std::path::PathBuf;
 
 use super::dispatch::{Dispatch, failed, refused};
+use crate::host::Host;
 use crate::stage::Reply;
+use crate::vault::{Secrets, missing};
 
 /// As many as browsers follow before they call it a circle.
 const MAX_REDIRECTS: usize = 10;
 
+/// A client that trusts what the machine's environment says it trusts.
+pub(crate) fn client(host: &Host) -> HttpClient {
+    let value = |name: &str| host.environment.get(name).map(String::as_str).unwrap_or_default();
+    let file = Some(value("SSL_CERT_FILE")).filter(|path| !path.is_empty()).map(PathBuf::from);
+    // Lists of folders name some that only other machines have.
+    let folders = value("SSL_CERT_DIR").split(':').map(PathBuf::from).filter(|path| path.is_dir());
+    HttpClient::new().trusting(file.into_iter().chain(folders))
+}
+
 impl Dispatch {
-    pub(super) async fn request(&self, call: HttpCall) -> Reply {
-        let request = HttpRequest {
-            method: call.method,
-            url: call.url,
-            headers: call.headers.into_iter().collect(),
-            query: call.query,
-            body: match call.body {
-                HttpBody::Empty => Body::None,
-                HttpBody::Json(value) => Body::Json(value),
-                HttpBody::Text(text) => Body::Text(text),
-                HttpBody::Form(fields) => Body::Form(fields),
-            },
-            timeout: self.timeout(call.timeout),
-            max_response: self.output_cap(call.max_response),
-            redirects: if call.follow_redirects { Redirects::Follow(MAX_REDIRECTS) } else { Redirects::Keep },
+    /// Makes a request. Secrets are looked up before anything is sent.
+    pub(super) async fn request(&self, call: HttpCall, secrets: &Secrets) -> Reply {
+        let pointer = call.response.clone();
+        let request = match self.prepared(call, secrets) {
+            Ok(request) => request,
+            Err(fault) => return refused(fault),
         };
         let answer = match self.http.send(request).await {
             Ok(answer) => answer.body.into_value(),
             Err(error) => return failed(&error),
         };
-        match call.response {
+        match pointer {
             None => Reply { result: answer, ..Reply::default() },
             Some(pointer) => match answer.pointer(&pointer) {
                 Some(part) => Reply { result: part.clone(), ..Reply::default() },
@@ -43,5 +46,61 @@ impl Dispatch {
                 ),
             },
         }
+    }
+
+    fn prepared(&self, call: HttpCall, secrets: &Secrets) -> Result<HttpRequest, Fault> {
+        let listed = |hosts: Vec<String>| hosts.iter().map(|host| host.parse()).collect();
+        let allow_hosts = call.allow_hosts.map(listed).transpose();
+        let allow_hosts = allow_hosts.map_err(|error: ExecError| error.fault())?;
+        Ok(HttpRequest {
+            method: call.method,
+            url: call.url,
+            headers: call.headers.into_iter().collect(),
+            query: call.query,
+            body: match call.body {
+                HttpBody::Empty => Body::None,
+                HttpBody::Json(value) => Body::Json(value),
+                HttpBody::Text(text) => Body::Text(text),
+                HttpBody::Form(fields) => Body::Form(fields),
+            },
+            auth: call.auth.map(|auth| known(auth, secrets)).transpose()?,
+            reach: Reach { is_named: call.host_is_named, allow_hosts },
+            timeout: self.timeout(call.timeout),
+            max_response: self.output_cap(call.max_response),
+            redirects: if call.follow_redirects { Redirects::Follow(MAX_REDIRECTS) } else { Redirects::Keep },
+            retries: call.retries,
+        })
+    }
+}
+
+/// The same with the secret in place of its name.
+fn known(AuthCall { secret, scheme }: AuthCall, secrets: &Secrets) -> Result<Auth, Fault> {
+    let secret = secrets.get(&secret).cloned().ok_or_else(|| missing(&secret))?;
+    let key = |place, name, key| Auth::ApiKey { place, name, key };
+    Ok(match scheme {
+        AuthScheme::Bearer => Auth::Bearer { token: secret },
+        AuthScheme::Basic { username } => Auth::Basic { username, password: secret },
+        AuthScheme::KeyInHeader { name } => key(KeyPlace::Header, name, secret),
+        AuthScheme::KeyInQuery { name } => key(KeyPlace::Query, name, secret),
+        AuthScheme::OAuth2 { token_url, client_id, scopes } => {
+            Auth::OAuth2(OAuth2Client { token_url, client_id, client_secret: secret, scopes })
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_nobody_has_is_refused_by_its_name() {
+        let call = AuthCall { secret: "weather_key".into(), scheme: AuthScheme::Bearer };
+        let fault = known(call.clone(), &Secrets::default()).unwrap_err();
+        assert_eq!(fault.kind, ErrorKind::MissingRequirement);
+        assert_eq!(fault.message, "no secret named `weather_key` is stored");
+        assert!(fault.hint.unwrap().contains("`kiwi auth set weather_key` stores one"));
+        let auth = known(call, &Secrets::of(&[("weather_key", "value of it")])).unwrap();
+        assert_eq!(auth, Auth::Bearer { token: kiwi_model::Secret::new("value of it") });
+        assert!(!format!("{auth:?}").contains("value of"));
     }
 }

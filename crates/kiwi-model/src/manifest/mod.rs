@@ -103,6 +103,10 @@ pub struct Manifest {
     pub requires_commands: Vec<String>,
     /// Environment variables that must be set; they are passed on.
     pub requires_env: Vec<String>,
+    /// Secrets of the credential store that are passed on, by name.
+    pub requires_secret: Vec<String>,
+    /// A scope that some stored token must have; that token is passed on.
+    pub required_scope: Option<String>,
     /// Shared modules of `tools/lib/` that are hashed into its files.
     pub lib_imports: Vec<String>,
     /// JSON Schema of its parameters.

@@ -207,6 +207,8 @@ impl Reader<'_> {
             allow_source_builds: fields.allow_source_builds.unwrap_or(false),
             requires_commands,
             requires_env,
+            requires_secret: fields.requires_secret.take().unwrap_or_default(),
+            required_scope: fields.required_scope.take(),
             lib_imports: fields.lib_imports.unwrap_or_default(),
             parameters,
             inputs: fields.inputs,

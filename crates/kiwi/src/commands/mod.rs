@@ -1,5 +1,7 @@
 //! One file per command: its arguments, whose doc comments are the help text, and one function.
 
+pub mod auth;
+pub mod cache;
 pub mod chain;
 pub mod completions;
 pub mod demo;

@@ -9,6 +9,8 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod server;
+
 use kiwi_model::{Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Lockfiles as git remembers them.
 
-use kiwi_exec::{Launcher, Process, Unwatched};
+use kiwi_exec::{Confinement, Launcher, Process, Unwatched};
 use kiwi_model::lockfile::{LockName, Lockfile};
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Text, ToolId};
 use std::path::PathBuf;
@@ -84,6 +84,7 @@ impl<'a> Git<'a> {
             timeout: TIMEOUT,
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
+            confinement: Confinement::default(),
             packages: Vec::new(),
             search_path: environment.get("PATH").cloned().unwrap_or_default(),
             project: self.folder.clone(),

@@ -1,4 +1,5 @@
 use kiwi_chain::Tool;
+use kiwi_gate::Finding;
 use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use super::everything;
 use crate::context::Context;
 use crate::printer::{self, DIM, mark, paint};
 
-/// Say everything that is wrong with tools: manifest, parameters, entrypoint, chain, requirements.
+/// Say everything that is wrong with tools: manifest, chain, syntax, request, image, requirements.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Which tools; every tool of the project and the user space by default.
@@ -44,6 +45,11 @@ impl Issue {
     /// An issue without a line.
     pub fn new(kind: ErrorKind, message: impl Into<String>, file: &str) -> Self {
         Self { kind, message: message.into(), hint: None, file: file.to_owned(), line: None }
+    }
+
+    fn from_finding(finding: Finding) -> Self {
+        let Finding { kind, message, hint, file, line, .. } = finding;
+        Self { kind, message, hint, file, line }
     }
 
     /// The issues a fault stands for: one per problem where it lists several.
@@ -131,11 +137,25 @@ fn named(context: &Context, name: &str) -> Item {
 
 fn check(context: &Context, tool: &Arc<Tool>) -> Item {
     let ask = ToolRef::exactly(tool.manifest.tool_id.clone(), &tool.manifest.version);
-    let fault = match context.kernel.plan(&ask) {
-        Err(fault) => Some(fault),
-        Ok(plan) => plan.require().and_then(|()| plan.usable_parameters()).err().map(|error| error.fault()),
-    };
-    Item::of(tool, fault.iter().flat_map(|fault| Issue::from_fault(fault, &tool.path)))
+    let checked = context.kernel.plan(&ask).and_then(|plan| {
+        plan.require().and_then(|()| plan.usable_parameters()).map_err(|error| error.fault())?;
+        Context::wait(context.kernel.check(&plan))
+    });
+    match checked {
+        Err(fault) => Item::of(tool, Issue::from_fault(&fault, &tool.path)),
+        Ok(findings) => {
+            let (warnings, issues): (Vec<_>, Vec<_>) = findings.into_iter().partition(|it| it.is_warning);
+            let mut item = Item::of(tool, issues.into_iter().map(Issue::from_finding));
+            item.warnings.extend(warnings.iter().map(worth_saying));
+            item
+        }
+    }
+}
+
+fn worth_saying(finding: &Finding) -> String {
+    let place = finding.line.map(|line| format!("{}:{line}: ", finding.file)).unwrap_or_default();
+    let hint = finding.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{place}{}{hint}", finding.message)
 }
 
 /// Prints the verdict on some items and turns it into an exit code.

@@ -1,0 +1,57 @@
+//! What a process may reach and how much it may use, beyond its level of isolation.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a tool declared. The default declares nothing: no path, no host, no limit.
+///
+/// A socket that lies in a declared folder can be connected to at `sandboxed`: whoever declares a folder declares what
+/// listens in it.
+///
+/// Paths and hosts count at [`kiwi_model::Isolation::Sandboxed`] and [`kiwi_model::Isolation::Restricted`], limits at
+/// every level but [`kiwi_model::Isolation::Trusted`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Confinement {
+    /// Files and folders it may read: absolute, existing, and without a symbolic link on the way.
+    pub read: Vec<PathBuf>,
+    /// Files and folders it may read and write, on the same terms.
+    pub write: Vec<PathBuf>,
+    /// What it may reach.
+    pub network: Network,
+    /// What it may use.
+    pub limits: Limits,
+    /// Who builds its walls.
+    pub backend: Backend,
+}
+
+/// The way out of a sandbox. At `restricted` there is none, whatever is declared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Hosts that Kiwi's proxy connects to: `example.org`, `*.example.org`, an address, each also with `:port`.
+    pub hosts: Vec<String>,
+}
+
+/// What one call may use. A limit that cannot be enforced here is a refusal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds of processor time each process of the call may use; a part of a second counts as a whole one.
+    pub cpu: Option<f64>,
+    /// Bytes of memory for all processes of the call together. Needs a control group.
+    pub memory: Option<u64>,
+    /// Processes and threads at one time. Needs a control group, or a sandbox of a user who is not root.
+    pub pids: Option<u64>,
+    /// Files each process may have open.
+    pub files: Option<u64>,
+}
+
+/// Who builds the walls of a sandbox. All promise the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// Bubblewrap where it works, otherwise Kiwi itself.
+    #[default]
+    Auto,
+    /// The program `bwrap`, found in the search path of the process.
+    Bubblewrap,
+    /// Kiwi's own launcher.
+    Native,
+}

@@ -1,0 +1,100 @@
+//! Finding a container engine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Containers;
+use crate::error::ExecError;
+use crate::which::ProgramSearch;
+
+/// Which engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EngineKind {
+    /// Docker: a client that talks to a service.
+    Docker,
+    /// Podman: the client does it all.
+    Podman,
+}
+
+impl EngineKind {
+    /// Both, the preferred one first.
+    pub const ALL: [Self; 2] = [Self::Docker, Self::Podman];
+
+    /// The name of its client.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+
+    /// The engine of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// An engine that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// Which one.
+    pub kind: EngineKind,
+    /// Its client.
+    pub program: PathBuf,
+}
+
+impl Engine {
+    /// Whether limits on memory, processors and processes are enforced: a rootless Podman needs cgroups of the second
+    /// version for that, and only warns where there are none.
+    pub fn holds_limits(&self) -> bool {
+        self.kind == EngineKind::Docker
+            || rustix::process::getuid().is_root()
+            || Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
+    }
+}
+
+impl Containers {
+    /// The engine of this name; for `auto` Docker where its service seems to be there, else Podman.
+    pub fn engine(&self, wanted: &str) -> Result<Engine, ExecError> {
+        if let Some(kind) = EngineKind::parse(wanted) {
+            return self.find(kind).ok_or_else(|| self.missing(kind.as_str()));
+        }
+        let docker = self.find(EngineKind::Docker);
+        let podman = self.find(EngineKind::Podman);
+        let first = if self.has_docker_service() { docker.clone() } else { None };
+        first.or(podman).or(docker).ok_or_else(|| self.missing("docker"))
+    }
+
+    /// Every engine there is.
+    pub fn engines(&self) -> Vec<Engine> {
+        EngineKind::ALL.into_iter().filter_map(|kind| self.find(kind)).collect()
+    }
+
+    fn find(&self, kind: EngineKind) -> Option<Engine> {
+        let program = self.search(&BTreeMap::new()).find(kind.as_str())?;
+        Some(Engine { kind, program })
+    }
+
+    fn missing(&self, program: &str) -> ExecError {
+        self.search(&BTreeMap::new()).explain_missing(program)
+    }
+
+    fn search<'a>(&'a self, versions: &'a BTreeMap<String, String>) -> ProgramSearch<'a> {
+        ProgramSearch { path: &self.search_path, cwd: Path::new("/"), versions }
+    }
+
+    /// Told by the file system: asking the client would cost every call a process.
+    fn has_docker_service(&self) -> bool {
+        let variable = |name: &str| {
+            self.env.iter().find(|(own, value)| own == name && !value.is_empty()).map(|it| &it.1)
+        };
+        match (variable("DOCKER_HOST"), variable("DOCKER_CONTEXT")) {
+            (Some(host), _) => host.strip_prefix("unix://").is_none_or(|path| Path::new(path).exists()),
+            (None, Some(_)) => true,
+            (None, None) => {
+                let own = variable("XDG_RUNTIME_DIR").map(|folder| Path::new(folder).join("docker.sock"));
+                own.is_some_and(|socket| socket.exists()) || Path::new("/var/run/docker.sock").exists()
+            }
+        }
+    }
+}

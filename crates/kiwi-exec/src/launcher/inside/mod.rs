@@ -1,0 +1,176 @@
+//! The first process of a sandbox: it finishes the walls, starts the tool, and collects what the tool leaves behind.
+//!
+//! It lives behind the same walls as the tool. When it ends, the kernel ends everything in its process namespace; it
+//! ends when the tool has, when the launcher asks for it, and when the launcher is gone. Nothing inside can signal it,
+//! because signals from inside do not reach the first process of a namespace unless it wants them.
+
+mod calls;
+mod filter;
+mod root;
+mod rules;
+
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{DumpableBehavior, Pid, WaitOptions, WaitStatus};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use super::limits;
+use super::start::{self, Given, failed};
+use crate::process::Exit;
+use crate::sandbox::{Builder, PROXY, Sandbox};
+use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
+
+/// The second argument by which a launcher knows that it is inside.
+pub const ROLE: &str = "inside";
+
+/// The whole life of the first process.
+pub fn serve() -> io::Result<()> {
+    close_fds::set_fds_cloexec(3, &[]);
+    let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
+    let report = match begin(&launch, descriptors) {
+        Ok(mut tool) => match tool.attend(&control, Duration::from_millis(launch.grace_ms))? {
+            Some(exit) => Report::Ended(exit),
+            None => return Ok(()),
+        },
+        Err(report) => report,
+    };
+    wire::send_all(&control, &wire::frame(&report)?, &[])
+}
+
+fn begin(launch: &Launch, descriptors: Vec<OwnedFd>) -> Result<Tool, Report> {
+    let wall = |wall| Stage::Wall(wall);
+    let Some(sandbox) = &launch.sandbox else {
+        return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
+    };
+    let mut given = Given::sort(launch, descriptors);
+    if matches!(sandbox.builder, Builder::Native) {
+        root::build(&sandbox.view)?;
+    }
+    if let Some(channel) = given.proxy.take() {
+        offer_proxy(&channel).map_err(failed(wall(Wall::Network)))?;
+    }
+    let mut children = SigSet::empty();
+    children.add(Signal::SIGCHLD);
+    let prepare = || failed::<nix::errno::Errno>(Stage::Prepare);
+    children.thread_block().map_err(prepare())?;
+    let endings =
+        SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(prepare())?;
+    let tool = start::start(launch, &mut given, || {
+        limits::confine(&launch.limits)?;
+        if let Some(count) = launch.limits.pids {
+            // Those of ours that are counted in the same namespace: this process, and a launcher that made it itself.
+            let ours = if matches!(sandbox.builder, Builder::Native) { 2 } else { 1 };
+            let most = count.saturating_add(ours);
+            limits::bound_processes(most).map_err(failed(Stage::Limit(Limit::Pids)))?;
+        }
+        close_in(sandbox)
+    })?;
+    Ok(Tool { pid: tool, endings })
+}
+
+/// The walls that a process can only build around itself.
+fn close_in(sandbox: &Sandbox) -> Result<(), Report> {
+    drop_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
+    rules::enforce(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
+    filter::enforce(sandbox.sockets).map_err(failed(Stage::Wall(Wall::Seccomp)))
+}
+
+fn drop_privileges() -> io::Result<()> {
+    // Nobody inside looks into this process or takes it over.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    rustix::thread::clear_ambient_capability_set()?;
+    let held = rustix::thread::capabilities(None)?.effective;
+    if held.contains(CapabilitySet::SETPCAP) {
+        for capability in (0..64).map(|bit| CapabilitySet::from_bits_retain(1 << bit)) {
+            // The first number the kernel does not know is the end of the list.
+            if rustix::thread::remove_capability_from_bounding_set(capability).is_err() {
+                break;
+            }
+        }
+    }
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: none, permitted: none, inheritable: none },
+    )?;
+    Ok(())
+}
+
+/// Listens where the tool will look for the proxy. Who accepts the connections is outside: a socket belongs to the
+/// network it was made in, whoever holds it.
+fn offer_proxy(channel: &OwnedFd) -> io::Result<()> {
+    let listener = TcpListener::bind(PROXY)?;
+    wire::send_all(channel, &wire::frame(&())?, &[listener.as_fd()])
+}
+
+struct Tool {
+    pid: Pid,
+    /// Readable when a child has ended.
+    endings: SignalFd,
+}
+
+impl Tool {
+    /// Stays until nobody is left, or the grace after the tool's own end is over. `None`: the launcher is gone.
+    fn attend(&mut self, control: &OwnedFd, grace: Duration) -> io::Result<Option<Exit>> {
+        let mut ended: Option<(Exit, Instant)> = None;
+        loop {
+            let is_alone = self.reap(|exit| {
+                ended.get_or_insert_with(|| (exit, Instant::now() + grace));
+            });
+            let left = match ended {
+                Some((exit, _)) if is_alone => return Ok(Some(exit)),
+                Some((exit, until)) => match until.checked_duration_since(Instant::now()) {
+                    Some(left) => Some(left),
+                    None => return Ok(Some(exit)),
+                },
+                None => None,
+            };
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut fds = [PollFd::new(&self.endings, PollFlags::IN), PollFd::new(control, PollFlags::RDHUP)];
+            match rustix::event::poll(&mut fds, timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let [_, control] = &fds;
+            if !control.revents().is_empty() {
+                return Ok(None);
+            }
+            while let Ok(Some(_)) = self.endings.read_signal() {}
+        }
+    }
+
+    /// Takes leave of everybody who has ended; whether nobody is left. The tool's own end is told, and whoever it left
+    /// behind is asked to end too.
+    fn reap(&self, mut tell: impl FnMut(Exit)) -> bool {
+        let mut has_ended = false;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.pid => {
+                    has_ended = true;
+                    tell(exit(status));
+                }
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) if has_ended => {
+                    // Everybody in this namespace but ourselves. A stopped process acts on it when continued.
+                    for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+                        let _ = kill(nix::unistd::Pid::from_raw(-1), signal);
+                    }
+                    return false;
+                }
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+fn exit(status: WaitStatus) -> Exit {
+    let code = status.exit_status().map(Exit::Code);
+    code.or_else(|| status.terminating_signal().map(Exit::Signal)).unwrap_or(Exit::Signal(0))
+}

@@ -1,0 +1,67 @@
+//! Landlock: the kernel's second opinion on every file that is opened inside.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+use std::io;
+use std::path::Path;
+
+use crate::sandbox::{DEVICES, Sandbox, Shown};
+
+/// What must be enforced. Later kernels know more, which is used where it is there: truncating, device calls, scopes.
+const LEAST: ABI = ABI::V2;
+const BEST: ABI = ABI::V6;
+
+/// Forbids everything but what is shown.
+pub fn enforce(sandbox: &Sandbox) -> io::Result<()> {
+    match restrict(sandbox) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(rustix::io::Errno::OPNOTSUPP.into()),
+        Err(error) => Err(errno(&error)),
+    }
+}
+
+fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(LEAST))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(BEST))?
+        .scope(Scope::from_all(BEST))?;
+    let ruleset = if sandbox.sockets { ruleset } else { ruleset.handle_access(AccessNet::from_all(BEST))? };
+    let read = AccessFs::from_read(BEST);
+    let devices: BitFlags<AccessFs> =
+        AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    let nodes = AccessFs::MakeChar | AccessFs::MakeBlock;
+    // Every file of `/etc` was put there for the tool; one rule for all of them.
+    let settings = Path::new("/etc");
+    let is_readable = |shown: &&Shown| {
+        matches!(shown, Shown::Bind { write: false, .. }) && !shown.at().starts_with(settings)
+    };
+    let readable = sandbox.view.iter().filter(is_readable).map(Shown::at).chain([settings]);
+    let writable = sandbox.view.iter().filter(|shown| shown.is_writable()).map(Shown::at);
+    let status = ruleset
+        .create()?
+        // Folders may be listed: there are none but those that were made for the tool.
+        .add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(["/proc"], AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(DEVICES, devices))?
+        .add_rules(path_beneath_rules(readable, read))?
+        .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST) & !nodes))?
+        .restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+fn errno(error: &RulesetError) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<io::Error>() {
+            return found
+                .raw_os_error()
+                .map_or_else(|| io::Error::other("landlock"), io::Error::from_raw_os_error);
+        }
+        cause = error.source();
+    }
+    rustix::io::Errno::OPNOTSUPP.into()
+}

@@ -1,0 +1,175 @@
+//! The outer side of a sandbox: namespaces are made here, or by `bwrap`, and the first process inside is started.
+#![expect(clippy::disallowed_methods, reason = "starts the first process of a sandbox")]
+
+use nix::sched::CloneFlags;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::io::FdFlags;
+use rustix::net::{AddressFamily, SendFlags, SocketType};
+use rustix::process::Pid;
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use super::inside;
+use super::start::{Given, failed, pid};
+use crate::process::{Exit, Launcher};
+use crate::sandbox::{Builder, DEVICES, STREAMS, Sandbox, Shown};
+use crate::wire::{self, Launch, Report, Stage, Wall};
+
+/// A sandbox with its first process in it.
+pub struct Outside {
+    /// The first process, or `bwrap` waiting for it.
+    pub first: Pid,
+    /// When this closes, the first process leaves, and with it everything inside.
+    status: UnixStream,
+}
+
+impl Outside {
+    /// Builds the walls that can only be built from outside, and tells the first process the rest.
+    pub fn start(launch: &Launch, sandbox: &Sandbox, given: &Given) -> Result<Self, Report> {
+        let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
+        let mut kept = Vec::new();
+        let mut command = match &sandbox.builder {
+            Builder::Native => {
+                enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
+                Command::new("/proc/self/exe")
+            }
+            Builder::Bubblewrap(program) => bubblewrap(program.as_os(), sandbox, &mut kept)
+                .map_err(failed(Stage::Wall(Wall::Bubblewrap)))?,
+        };
+        command.arg(Launcher::ARGUMENT).arg(inside::ROLE).env_clear().process_group(0);
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let child = command.spawn().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
+        let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
+        let order = wire::frame(launch).map_err(failed(Stage::Prepare))?;
+        // It may be gone already; then it has said why, or `bwrap` has.
+        let _ = wire::send_all(&status, &order, &given.inside());
+        Ok(Self { first, status })
+    }
+
+    /// What the first process said, once it has ended. `None`: it was killed.
+    pub fn report(&self) -> Option<Report> {
+        self.status.set_nonblocking(true).ok()?;
+        wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
+    }
+}
+
+/// What the end of the outermost process means when the first process inside has said nothing.
+pub fn unsaid(exit: Exit, sandbox: &Sandbox) -> Report {
+    match (exit, &sandbox.builder) {
+        // So `bwrap` tells of a signal.
+        (Exit::Code(code @ 129..=192), Builder::Bubblewrap(_)) => Report::Ended(Exit::Signal(code - 128)),
+        (Exit::Code(_), Builder::Bubblewrap(_)) => {
+            Report::NotStarted { stage: Stage::Wall(Wall::Bubblewrap), errno: 0 }
+        }
+        (Exit::Code(_), Builder::Native) => {
+            Report::NotStarted { stage: Stage::Wall(Wall::Namespaces), errno: 0 }
+        }
+        (signal, _) => Report::Ended(signal),
+    }
+}
+
+/// Namespaces of the tool's own. The launcher keeps its view of files; the process namespace begins with its next child.
+fn enter_namespaces() -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let flags = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    nix::sched::unshare(flags)?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    rustix::system::sethostname(b"kiwi")?;
+    raise_loopback()?;
+    // A user who is not root would lose them when the next program starts.
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
+    let sets = rustix::thread::capabilities(None)?;
+    rustix::thread::set_capabilities(None, CapabilitySets { inheritable: needed, ..sets })?;
+    for capability in [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP] {
+        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+/// Sets the flag "up" of the first network device, which in a new namespace is the loopback.
+fn raise_loopback() -> io::Result<()> {
+    const RTM_NEWLINK: u16 = 16;
+    const NLM_F_REQUEST: u16 = 1;
+    const IFF_UP: u32 = 1;
+    let route = rustix::net::socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
+    let mut message = Vec::with_capacity(32);
+    // Header: length, kind, flags, sequence, sender. Body: family, kind, index, flags, which flags.
+    message.extend_from_slice(&32_u32.to_ne_bytes());
+    message.extend_from_slice(&RTM_NEWLINK.to_ne_bytes());
+    message.extend_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+    message.extend_from_slice(&[0; 12]);
+    message.extend_from_slice(&1_u32.to_ne_bytes());
+    message.extend_from_slice(&IFF_UP.to_ne_bytes());
+    message.extend_from_slice(&IFF_UP.to_ne_bytes());
+    rustix::net::send(&route, &message, SendFlags::empty())?;
+    Ok(())
+}
+
+/// The same walls in the words of `bwrap`. What it is to read through descriptors is put into `kept`.
+fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io::Result<Command> {
+    let mut command = Command::new(program);
+    command.args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]);
+    command.args(["--unshare-cgroup-try", "--as-pid-1", "--hostname", "kiwi", "--cap-drop", "ALL"]);
+    command.args(["--proc", "/proc"]);
+    for device in DEVICES {
+        command.args(["--dev-bind", device, device]);
+    }
+    for (at, to) in STREAMS {
+        command.args(["--symlink", to, at]);
+    }
+    let mut covered: Vec<&OsStr> = Vec::new();
+    let words = |words: &[&OsStr]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<OsString>>();
+    for (shown, place) in sandbox.view.iter().zip(0..) {
+        let at = shown.at().as_os_str();
+        // On the root itself a folder stays empty because the root becomes read-only.
+        let is_mount = |other: &Shown| matches!(other, Shown::Bind { .. } | Shown::Private { .. });
+        let mut before = sandbox.view.iter().take(place);
+        let is_covered = before.any(|other| is_mount(other) && shown.at().starts_with(other.at()));
+        command.args(match shown {
+            Shown::Bind { from, write, .. } => {
+                words(&[OsStr::new(if *write { "--bind" } else { "--ro-bind" }), from.as_os(), at])
+            }
+            Shown::Empty { .. } if is_covered => {
+                covered.push(at);
+                words(&[OsStr::new("--tmpfs"), at])
+            }
+            Shown::Empty { .. } => words(&[OsStr::new("--dir"), at]),
+            Shown::Private { .. } => words(&[OsStr::new("--tmpfs"), at]),
+            Shown::Link { to, .. } => words(&[OsStr::new("--symlink"), to.as_os(), at]),
+            Shown::File { text, .. } => {
+                let file = readable(text)?;
+                let number = file.as_raw_fd().to_string();
+                kept.push(file);
+                words(&[OsStr::new("--file"), OsStr::new(&number), at])
+            }
+        });
+    }
+    for at in covered.into_iter().chain(["/proc", "/"].map(OsStr::new)) {
+        command.arg("--remount-ro").arg(at);
+    }
+    // This program need not be visible inside: it is started through a descriptor.
+    let own = rustix::fs::open("/proc/self/exe", OFlags::RDONLY, Mode::empty())?;
+    command.args(["--chdir", "/", "--"]).arg(format!("/proc/self/fd/{}", own.as_raw_fd()));
+    kept.push(own);
+    Ok(command)
+}
+
+/// A descriptor from which this text can be read, and which the next program inherits.
+fn readable(text: &str) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("file", MemfdFlags::empty())?;
+    rustix::io::pwrite(&file, text.as_bytes(), 0)?;
+    rustix::io::fcntl_setfd(&file, FdFlags::empty())?;
+    Ok(file)
+}

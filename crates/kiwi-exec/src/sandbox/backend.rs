@@ -1,0 +1,100 @@
+//! Which backend builds the walls. What works here is found out by trying, once per Kiwi process.
+
+use kiwi_model::{Isolation, Piece, Text};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::plan::Builder;
+use crate::confinement::{Backend, Confinement};
+use crate::error::ExecError;
+use crate::process::{Launcher, Process, Unwatched};
+use crate::which::ProgramSearch;
+use crate::wire::Raw;
+
+/// The second argument by which a launcher knows that it is only to show that it can start.
+pub const PROBE: &str = "probe";
+
+/// What a trial of `bwrap` at a path, or of the launcher itself, came to: nothing, or why it failed.
+type Trials = BTreeMap<(PathBuf, Option<PathBuf>), Option<String>>;
+static TRIALS: Mutex<Trials> = Mutex::new(BTreeMap::new());
+
+/// Who builds the walls for a process; nobody for the levels that have none.
+pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Builder>, ExecError> {
+    let level = process.isolation;
+    if level < Isolation::Sandboxed {
+        return Ok(None);
+    }
+    let unavailable = |why: String| ExecError::SandboxUnavailable { level, why };
+    let bubblewrap = || {
+        let search =
+            ProgramSearch { path: &process.search_path, cwd: Path::new("/"), versions: &BTreeMap::new() };
+        search.find("bwrap").filter(|path| path.is_absolute())
+    };
+    match process.confinement.backend {
+        Backend::Native => Ok(Some(Builder::Native)),
+        Backend::Bubblewrap => match bubblewrap() {
+            Some(path) => Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
+            None => Err(unavailable("`bwrap` was not found".into())),
+        },
+        Backend::Auto => {
+            let mut why = String::from("`bwrap` was not found");
+            if let Some(path) = bubblewrap() {
+                match trial(launcher, Some(&path)).await {
+                    None => return Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
+                    Some(failure) => why = failure,
+                }
+            }
+            match trial(launcher, None).await {
+                None => Ok(Some(Builder::Native)),
+                Some(failure) => Err(unavailable(format!("{why}; without it: {failure}"))),
+            }
+        }
+    }
+}
+
+/// Why this backend does not work here, if it does not.
+async fn trial(launcher: &Launcher, bubblewrap: Option<&Path>) -> Option<String> {
+    let key = (launcher.program.clone(), bubblewrap.map(Path::to_owned));
+    let known = TRIALS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    if let Some(known) = known {
+        return known;
+    }
+    let failure = attempt(launcher, bubblewrap).await;
+    TRIALS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, failure.clone());
+    failure
+}
+
+/// Runs the launcher itself inside, where it ends at once. Boxed, because running a process begins with a choice.
+fn attempt(
+    launcher: &Launcher,
+    bubblewrap: Option<&Path>,
+) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
+    let launcher = Launcher::new(&launcher.program, &launcher.scratch);
+    let backend = if bubblewrap.is_some() { Backend::Bubblewrap } else { Backend::Native };
+    let folder = bubblewrap.and_then(Path::parent).map(Path::to_string_lossy);
+    let process = Process {
+        program: Text(vec![Piece::Kiwi]),
+        args: vec![Text::literal(Launcher::ARGUMENT), Text::literal(PROBE)],
+        env: Vec::new(),
+        cwd: "/".into(),
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(10),
+        output_cap: 1 << 16,
+        isolation: Isolation::Restricted,
+        confinement: Confinement { backend, ..Confinement::default() },
+        packages: Vec::new(),
+        search_path: folder.map(Into::into).unwrap_or_default(),
+        project: "/".into(),
+    };
+    Box::pin(async move {
+        match launcher.run(process, &Unwatched, std::future::pending()).await {
+            Ok(finished) if finished.exit.is_success() => None,
+            Ok(finished) => Some(format!("a trial ended with {}", finished.exit)),
+            Err(ExecError::SandboxUnavailable { why, .. }) => Some(why),
+            Err(error) => Some(error.to_string()),
+        }
+    })
+}

@@ -1,0 +1,26 @@
+//! Sandboxes, as Kiwi sees them: which backend builds the walls, what is visible inside, and the way out.
+//!
+//! The walls themselves are built by the launcher ([`crate::launcher`]). Each promise is held by more than one thing:
+//!
+//! | promise | first wall | second wall |
+//! |---|---|---|
+//! | only listed paths can be opened | a root file system that holds nothing else | landlock |
+//! | writes only where declared | read-only mounts | landlock |
+//! | no other process can be seen or signalled | process namespace | landlock's signal scope, where the kernel has it |
+//! | no host network | network namespace with a loopback of its own | seccomp (no sockets at all at `restricted`) |
+//! | no new privileges | `no_new_privs`, no capability | `nosuid` mounts |
+//! | no way to loosen this | seccomp (no mounts, no namespaces, no tracing) | landlock refuses mounts too |
+
+mod backend;
+mod hosts;
+mod plan;
+mod proxy;
+mod system;
+mod view;
+
+pub use backend::{PROBE, choose};
+pub use hosts::Hosts;
+pub use plan::{Builder, DEVICES, PROXY, STREAMS, Sandbox, Shown};
+pub use proxy::Proxy;
+pub use system::HOME;
+pub use view::{Request, view};

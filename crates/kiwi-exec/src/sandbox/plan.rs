@@ -1,0 +1,76 @@
+//! What Kiwi tells its launcher about a sandbox.
+
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+use crate::wire::Raw;
+
+/// Where the tool finds the proxy. The network namespace is its own, so the number is always free.
+pub const PROXY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128);
+
+/// The walls around one tool.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sandbox {
+    pub builder: Builder,
+    /// Whether the tool may make sockets. They lead nowhere but to the proxy.
+    pub sockets: bool,
+    /// Whether a descriptor for the proxy's listener comes with the launch.
+    pub proxy: bool,
+    /// What is visible inside, parents before children.
+    pub view: Vec<Shown>,
+}
+
+/// Who makes namespaces and mounts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builder {
+    /// The launcher.
+    Native,
+    /// The program at this path.
+    Bubblewrap(Raw),
+}
+
+/// One thing visible inside. Everything else does not exist there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// Something of the host. `from` has no symbolic link in it.
+    Bind { from: Raw, at: Raw, write: bool },
+    /// An empty folder that stays so.
+    Empty { at: Raw },
+    /// An empty folder the tool may fill; it goes away with the tool.
+    Private { at: Raw },
+    /// A symbolic link.
+    Link { at: Raw, to: Raw },
+    /// A small file.
+    File { at: Raw, text: String },
+}
+
+impl Shown {
+    /// Where it is seen inside.
+    pub fn at(&self) -> &Path {
+        match self {
+            Self::Bind { at, .. }
+            | Self::Empty { at }
+            | Self::Private { at }
+            | Self::Link { at, .. }
+            | Self::File { at, .. } => at.as_path(),
+        }
+    }
+
+    /// Whether the tool may write there.
+    pub const fn is_writable(&self) -> bool {
+        matches!(self, Self::Bind { write: true, .. } | Self::Private { .. })
+    }
+}
+
+/// Devices of the host that every sandbox has.
+pub const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Names below `/dev` that lead to the tool's own descriptors.
+pub const STREAMS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];

@@ -1,0 +1,207 @@
+//! What is visible inside a sandbox.
+
+use kiwi_model::Isolation;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::plan::Shown;
+use super::system;
+use crate::confinement::Confinement;
+use crate::error::ExecError;
+use crate::wire::Raw;
+
+/// What the view depends on.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub confinement: &'a Confinement,
+    pub level: Isolation,
+    /// The program, when it is a file of the host.
+    pub program: Option<PathBuf>,
+    /// Kiwi itself, when the tool refers to it.
+    pub kiwi: Option<&'a Path>,
+    pub cwd: &'a Path,
+    pub project: &'a Path,
+    /// The folder with the tool's own verified files, which need not exist yet.
+    pub snapshot: Option<&'a Path>,
+    /// The `HOME` the tool would have had.
+    pub home: Option<PathBuf>,
+}
+
+/// Everything visible inside, parents before children.
+pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
+    let mut scene = Scene::default();
+    scene.system(request.level);
+    for folder in [request.project, request.cwd] {
+        scene.empty(folder);
+    }
+    let home = request.home.as_deref();
+    let personal: Vec<&Path> = [request.project, request.cwd].into_iter().chain(home).collect();
+    for program in request.program.as_deref().into_iter().chain(request.kiwi) {
+        if !scene.shows(program) || fs::canonicalize(program).is_ok_and(|real| !scene.shows(&real)) {
+            for path in system::installation(program, &personal) {
+                scene.host(&path);
+            }
+        }
+    }
+    for path in &request.confinement.read {
+        scene.declared(path, false)?;
+    }
+    for path in &request.confinement.write {
+        scene.declared(path, true)?;
+    }
+    if let Some(snapshot) = request.snapshot {
+        let parent = snapshot.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        let from = parent.zip(snapshot.file_name()).map(|(parent, name)| parent.join(name));
+        scene.put(snapshot, Sight::Bind { from: from.unwrap_or_else(|| snapshot.to_owned()), write: false });
+    }
+    Ok(scene.into_shown())
+}
+
+#[derive(Debug)]
+enum Sight {
+    Bind { from: PathBuf, write: bool },
+    Empty,
+    Private,
+    Link(OsString),
+    File(String),
+}
+
+/// The order of paths puts parents before children.
+#[derive(Debug, Default)]
+struct Scene(BTreeMap<PathBuf, Sight>);
+
+impl Scene {
+    fn put(&mut self, at: impl Into<PathBuf>, sight: Sight) {
+        self.0.insert(at.into(), sight);
+    }
+
+    fn system(&mut self, level: Isolation) {
+        for path in system::PROGRAMS {
+            match fs::read_link(path) {
+                Ok(target) => self.put(path, Sight::Link(target.into_os_string())),
+                Err(_) => self.host(Path::new(path)),
+            }
+        }
+        for path in system::SETTINGS {
+            // A link to what is shown anyway can stay a link.
+            match fs::read_link(path) {
+                Ok(target) if self.shows(&target) => self.put(path, Sight::Link(target.into_os_string())),
+                _ => self.host(Path::new(path)),
+            }
+        }
+        for (path, text) in system::files(level) {
+            self.put(path, Sight::File(text));
+        }
+        for path in system::PRIVATE {
+            self.put(path, Sight::Private);
+        }
+    }
+
+    /// Something of the host, readable, if it is there.
+    fn host(&mut self, path: &Path) {
+        if let Ok(from) = fs::canonicalize(path) {
+            self.put(path, Sight::Bind { from, write: false });
+        }
+    }
+
+    /// An empty folder, unless something private or declared is there already.
+    fn empty(&mut self, path: &Path) {
+        if path.parent().is_some() {
+            self.0.entry(path.to_owned()).or_insert(Sight::Empty);
+        }
+    }
+
+    /// Whether a path of the host lies in something that is shown already, under the same name.
+    fn shows(&self, path: &Path) -> bool {
+        path.ancestors().any(|folder| match self.0.get(folder) {
+            Some(Sight::Bind { .. }) => true,
+            Some(Sight::Link(to)) => self.shows(&Path::new("/").join(to)),
+            _ => false,
+        })
+    }
+
+    fn declared(&mut self, path: &Path, write: bool) -> Result<(), ExecError> {
+        check_declared(path)?;
+        self.put(path, Sight::Bind { from: path.to_owned(), write });
+        Ok(())
+    }
+
+    fn into_shown(self) -> Vec<Shown> {
+        let shown = |(at, sight): (PathBuf, Sight)| {
+            let at = Raw::of(at);
+            match sight {
+                Sight::Bind { from, write } => Shown::Bind { from: Raw::of(from), at, write },
+                Sight::Empty => Shown::Empty { at },
+                Sight::Private => Shown::Private { at },
+                Sight::Link(to) => Shown::Link { at, to: Raw::of(to) },
+                Sight::File(text) => Shown::File { at, text },
+            }
+        };
+        self.0.into_iter().map(shown).collect()
+    }
+}
+
+/// A link is refused, not followed: a tool that may write beside a declared path could otherwise point the next call
+/// anywhere.
+fn check_declared(path: &Path) -> Result<(), ExecError> {
+    let refuse = |why: String| Err(ExecError::BadPath { path: path.to_owned(), why });
+    let is_plain = path.is_absolute()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if !is_plain || path.parent().is_none() {
+        return refuse("a declared path is absolute, has no `..` and is not the root itself".into());
+    }
+    if ["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)) {
+        return refuse("the system's own folders cannot be declared".into());
+    }
+    match fs::canonicalize(path) {
+        Ok(real) if real == path => Ok(()),
+        Ok(real) => refuse(format!("it goes through a symbolic link; declare `{}`", real.display())),
+        Err(error) => refuse(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_existing_paths_can_be_declared() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(root.join("file"), root.join("link")).unwrap();
+        for good in [root.clone(), root.join("file")] {
+            assert!(check_declared(&good).is_ok(), "{}", good.display());
+        }
+        let bad = ["/", "relative", "/usr/../etc", "/proc/self", "/dev/sda", "/sys", "/no/such/path"];
+        for bad in bad.map(PathBuf::from).into_iter().chain([root.join("link"), root.join("none")]) {
+            assert!(check_declared(&bad).is_err(), "{}", bad.display());
+        }
+    }
+
+    #[test]
+    fn a_declared_project_replaces_the_empty_one_and_parents_come_first() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        fs::create_dir(root.join("out")).unwrap();
+        let confinement = Confinement { write: vec![root.join("out")], ..Confinement::default() };
+        let shown = view(&Request {
+            confinement: &confinement,
+            level: Isolation::Restricted,
+            program: Some("/bin/sh".into()),
+            kiwi: None,
+            cwd: &root,
+            project: &root,
+            snapshot: None,
+            home: None,
+        })
+        .unwrap();
+        let at: Vec<&Path> = shown.iter().map(Shown::at).collect();
+        let place = |path: &Path| at.iter().position(|at| *at == path);
+        assert!(place(Path::new("/tmp")) < place(&root) && place(&root) < place(&root.join("out")));
+        assert!(place(Path::new("/etc/resolv.conf")).is_none());
+        assert!(at.is_sorted());
+    }
+}

@@ -1,0 +1,231 @@
+//! What a tool can do inside a sandbox: the same on every backend.
+
+mod support;
+
+use kiwi_exec::{Backend, ExecError, Exit, Process, Unwatched};
+use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
+use std::fs;
+use std::time::{Duration, Instant};
+use support::sandbox::{python, real, shell_in, walled, walls};
+use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell};
+
+#[test]
+fn programs_run_with_their_streams_and_exit_codes() {
+    let bench = Bench::new();
+    for wall in walls() {
+        let mut asked =
+            walled(python("import sys; print('hello', sys.stdin.read()); print('e', file=sys.stderr)"), wall);
+        asked.stdin = b"there".to_vec();
+        let finished = bench.run(asked).unwrap();
+        let (stdout, stderr) = (finished.stdout.as_slice(), finished.stderr.as_slice());
+        assert_eq!((stdout, stderr), (&b"hello there\n"[..], &b"e\n"[..]), "{wall:?}");
+        let exit = |script: &str| bench.run(walled(shell(script), wall)).unwrap().exit;
+        assert_eq!(exit("exit 0"), Exit::Code(0));
+        assert_eq!(exit("exit 137"), Exit::Code(137));
+        assert_eq!(exit("kill -9 $$"), Exit::Signal(9));
+        assert_eq!(exit("kill -TERM $$"), Exit::Signal(15));
+        assert_eq!(bench.output(walled(shell("echo one > /dev/stdout; cat /dev/stdin"), wall)), "one\n");
+    }
+}
+
+#[test]
+fn verified_files_are_there_and_cannot_be_changed() {
+    let bench = Bench::new();
+    for wall in walls() {
+        let mut asked = walled(shell("cat \"$1/a/b\"; echo x > \"$1/a/b\" || echo kept; cat \"$2\""), wall);
+        asked.args.extend([
+            Text::literal("sh"),
+            Text(vec![Piece::Folder { link: 0 }]),
+            Text::file(1, "runner"),
+        ]);
+        asked.packages =
+            vec![folder(0, vec![file("a/b", b"b\n", false)]), one_file(1, file("runner", b"r\n", false))];
+        assert_eq!(bench.output(asked), "b\nkept\nr\n", "{wall:?}");
+        // A program in sealed memory.
+        let packages = vec![one_file(0, file("tool", b"#!/bin/sh\necho \"$1\"\n", true))];
+        let asked = Process { program: Text::file(0, "tool"), packages, ..process("", &["x"]) };
+        assert_eq!(bench.output(walled(asked, wall)), "x\n");
+    }
+}
+
+#[test]
+fn declared_paths_can_be_used_and_nothing_beside_them() {
+    for wall in walls() {
+        let bench = Bench::new();
+        let root = real(bench.home.path());
+        for name in ["project/in", "project/out", "other"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        for name in ["project/in/a", "project/b", "project/c", "project/secret", "other/d"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        let project = root.join("project");
+        let mut asked = walled(
+            shell_in(
+                &project,
+                "pwd; ls; cat in/a b c; echo; echo new > out/new; echo changed > c; \
+                 for f in in/a in/x b x secret ../other/d; do echo bad > $f && echo wrote $f; done 2>/dev/null; \
+                 cat secret ../other/d 2>/dev/null; true",
+            ),
+            wall,
+        );
+        asked.confinement.read = vec![project.join("in"), project.join("b")];
+        asked.confinement.write = vec![project.join("out"), project.join("c")];
+        let expected = format!("{}\nb\nc\nin\nout\nproject/in/aproject/bproject/c\n", project.display());
+        assert_eq!(bench.output(asked), expected, "{wall:?}");
+        assert_eq!(fs::read_to_string(project.join("out/new")).unwrap(), "new\n");
+        assert_eq!(fs::read_to_string(project.join("c")).unwrap(), "changed\n");
+        assert_eq!(fs::read_to_string(project.join("in/a")).unwrap(), "project/in/a");
+        // The whole project, but for a part of it.
+        let mut asked =
+            walled(shell_in(&project, "echo x > new && ! echo x > in/new 2>/dev/null && cat in/a"), wall);
+        asked.confinement.write = vec![project.clone()];
+        asked.confinement.read = vec![project.join("in")];
+        assert_eq!(bench.output(asked), "project/in/a", "{wall:?}");
+    }
+}
+
+#[test]
+fn an_undeclared_project_is_an_empty_folder_that_cannot_be_written() {
+    let bench = Bench::new();
+    let project = real(bench.home.path()).join("project");
+    fs::create_dir_all(project.join("sub")).unwrap();
+    fs::write(project.join("file"), "x").unwrap();
+    for wall in walls() {
+        let mut asked = walled(shell_in(&project, "pwd; ls -A .. . ; touch a 2>/dev/null || echo no"), wall);
+        asked.cwd = project.join("sub");
+        let expected = format!("{}/sub\n.:\n\n..:\nsub\nno\n", project.display());
+        assert_eq!(bench.output(asked), expected, "{wall:?}");
+    }
+}
+
+#[test]
+fn home_and_temporary_folder_are_empty_private_and_usable() {
+    let bench = Bench::new();
+    for wall in walls() {
+        for _ in 0..2 {
+            let mut asked = walled(
+                shell("cd; pwd; ls -A . /tmp; echo x > a; cat a; echo y > $TMPDIR/b; cat /tmp/b; id -un"),
+                wall,
+            );
+            asked.env.push(("HOME".into(), Text::literal("/root")));
+            let name = if support::sandbox::is_root() { "root" } else { "nobody" };
+            let output = bench.output(asked);
+            let lines: Vec<&str> = output.lines().collect();
+            assert_eq!(lines.get(..6).unwrap(), ["/home/kiwi", ".:", "", "/tmp:", "x", "y"], "{wall:?}");
+            assert!([name, "kiwi"].contains(lines.last().unwrap()), "{output}");
+        }
+    }
+}
+
+#[test]
+fn an_interpreter_outside_the_fixed_list_brings_its_installation() {
+    let bench = Bench::new();
+    let root = real(bench.home.path());
+    let venv = root.join("venv");
+    let made = process("/usr/bin/python3", &["-m", "venv", "--without-pip", venv.to_str().unwrap()]);
+    bench.output(made);
+    let packages = fs::read_dir(venv.join("lib")).unwrap().flatten().next().unwrap().path();
+    fs::write(packages.join("site-packages/extra.py"), "X = 'extra'\n").unwrap();
+    for wall in walls() {
+        let program = venv.join("bin/python");
+        let asked =
+            process(program.to_str().unwrap(), &["-c", "import extra, sys; print(extra.X, sys.prefix)"]);
+        assert_eq!(bench.output(walled(asked, wall)), format!("extra {}\n", venv.display()), "{wall:?}");
+    }
+}
+
+#[test]
+fn everything_is_ended_when_time_is_up_and_when_cancelled() {
+    let bench = Bench::new();
+    for wall in walls() {
+        let marker = marker();
+        let script = format!("trap 'echo asked; exit 0' TERM; echo started; sleep {marker} & wait");
+        let asked = walled(Process { timeout: Duration::from_millis(400), ..shell(&script) }, wall);
+        match bench.run(asked).unwrap_err() {
+            ExecError::Timeout { stdout, .. } => {
+                assert_eq!(String::from_utf8(stdout).unwrap(), "started\nasked\n", "{wall:?}");
+            }
+            other => panic!("{wall:?} {other}"),
+        }
+        assert_eq!(marked(&marker), NOBODY, "{wall:?}");
+
+        let script =
+            format!("trap '' TERM; (setsid setsid sleep {marker} &); sleep {marker}; sleep {marker}");
+        let started = Instant::now();
+        let asked = walled(Process { timeout: Duration::from_millis(200), ..shell(&script) }, wall);
+        assert_eq!(bench.run(asked).unwrap_err().kind(), ErrorKind::Timeout);
+        assert!(started.elapsed() < Duration::from_secs(4), "{wall:?}");
+        assert_eq!(marked(&marker), NOBODY, "{wall:?}");
+
+        // The tool ends and leaves something behind: one that listens, one that does not.
+        let script = format!(
+            "sh -c \"trap '' TERM; sleep {marker}; sleep {marker}\" & setsid sleep {marker} & exit 3"
+        );
+        let finished = bench.run(walled(shell(&script), wall)).unwrap();
+        assert_eq!(finished.exit, Exit::Code(3));
+        assert_eq!(marked(&marker), NOBODY, "{wall:?}");
+
+        let cancel = async {
+            while marked(&marker).len() < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let asked = walled(shell(&format!("setsid sleep {marker} & sleep {marker}; true")), wall);
+        let result = block_on(bench.launcher.run(asked, &Unwatched, cancel));
+        assert!(matches!(result, Err(ExecError::Cancelled)), "{wall:?} {result:?}");
+        assert_eq!(marked(&marker), NOBODY, "{wall:?}");
+    }
+}
+
+#[test]
+fn the_backend_is_found_by_itself() {
+    let bench = Bench::new();
+    for search in ["/usr/bin:/bin", ""] {
+        let mut asked = walled(process("/bin/true", &[]), (Isolation::Restricted, Backend::Auto));
+        asked.search_path = search.into();
+        assert_eq!(bench.run(asked).unwrap().exit, Exit::Code(0));
+    }
+    // One that is there and does not work is passed over; asked for by name it is refused with its own words.
+    let broken = bench.home.path().join("bwrap");
+    fs::write(&broken, "#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut asked = walled(process("/bin/true", &[]), (Isolation::Sandboxed, Backend::Auto));
+    asked.search_path = bench.home.path().to_str().unwrap().into();
+    assert_eq!(bench.run(asked.clone()).unwrap().exit, Exit::Code(0));
+    asked.confinement.backend = Backend::Bubblewrap;
+    let error = bench.run(asked).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SandboxUnavailable);
+    assert!(error.to_string().contains("No permissions"), "{error}");
+}
+
+#[test]
+fn paths_that_cannot_be_shown_are_refused() {
+    let bench = Bench::new();
+    let root = real(bench.home.path());
+    std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+    for wall in walls() {
+        for bad in ["/", "/proc/1", "etc", "/etc/../root", root.join("link").to_str().unwrap(), "/no/such"] {
+            let mut asked = walled(process("/bin/true", &[]), wall);
+            asked.confinement.read = vec![bad.into()];
+            let error = bench.run(asked).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidManifest, "{bad}: {error}");
+        }
+        let mut asked = walled(process("/bin/true", &[]), wall);
+        asked.confinement.network.hosts = vec!["http://x".into()];
+        assert_eq!(bench.run(asked).unwrap_err().kind(), ErrorKind::InvalidManifest);
+    }
+}
+
+#[test]
+fn a_program_that_is_not_visible_inside_is_named() {
+    let bench = Bench::new();
+    let script = real(bench.home.path()).join("script");
+    fs::write(&script, format!("#!{}/interpreter\n", real(bench.home.path()).display())).unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for wall in walls() {
+        let error = bench.run(walled(process(script.to_str().unwrap(), &[]), wall)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MissingRequirement, "{wall:?} {error}");
+        assert!(error.to_string().contains("visible inside"), "{error}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Many sandboxes leave no process, descriptor, thread, folder, mount or control group. Alone in its file, because it
+//! counts those of its process. `KIWI_SOAK=1` makes it a thousand.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::disallowed_methods, reason = "the length of the test is chosen by who runs it")]
+
+mod support;
+
+use kiwi_exec::Unwatched;
+use kiwi_model::Text;
+use std::time::Duration;
+use support::sandbox::{is_root, walled, walls};
+use support::{Bench, block_on, file, folder, marked, marker, one_file, shell, wait_until};
+
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+fn children() -> usize {
+    std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .map(|children| children.split_whitespace().count())
+        .sum()
+}
+
+fn mounts() -> usize {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count()
+}
+
+#[test]
+fn many_sandboxes_leave_nothing() {
+    let bench = Bench::new();
+    let walls: Vec<_> = walls().collect();
+    let marker = marker();
+    let rounds = if std::env::var_os("KIWI_SOAK").is_some() { 1000 } else { 100 };
+    block_on(async {
+        let run = async |number: usize| {
+            let pause = if number % 5 == 3 { "sleep 60" } else { "" };
+            let mut asked = shell(&format!("cat \"$1\" \"$2\" > /dev/null; sleep 0 & {pause} # {marker}"));
+            asked = walled(asked, *walls.get(number % walls.len()).unwrap());
+            asked.args.extend([Text::literal("sh"), Text::file(0, "a/b"), Text::file(1, "runner")]);
+            asked.packages =
+                vec![folder(0, vec![file("a/b", b"b", false)]), one_file(1, file("runner", b"r", false))];
+            asked.stdin = b"input".to_vec();
+            asked.confinement.network.hosts = vec!["example.org".into()];
+            if is_root() {
+                asked.confinement.limits.pids = Some(50);
+            }
+            if number % 5 == 3 {
+                asked.timeout = Duration::from_millis(5);
+            }
+            let run = bench.launcher.run(asked, &Unwatched, std::future::pending());
+            if number % 5 == 2 {
+                // Given up half way.
+                let _ = tokio::time::timeout(Duration::from_millis(2), run).await;
+            } else {
+                assert_eq!(run.await.is_ok(), number % 5 != 3, "{number}");
+            }
+        };
+        let settle =
+            || wait_until("all launchers have left", || children() == 0 && count("/proc/self/task") <= 2);
+        for number in 0..10 {
+            run(number).await;
+        }
+        settle();
+        // Tasks that were given up let go of what they hold when the runtime next comes by.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let left = || (count("/proc/self/fd"), mounts(), count("/sys/fs/cgroup/pids"));
+        let before = left();
+        for number in 0..rounds {
+            run(number).await;
+        }
+        settle();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(left(), before, "descriptors, mounts, groups");
+        assert!(marked(&marker).is_empty());
+    });
+}

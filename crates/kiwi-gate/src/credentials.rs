@@ -1,0 +1,81 @@
+//! Looking after credentials: what `kiwi auth` does.
+
+use jiff::Timestamp;
+use kiwi_model::{Explain, Fault, Secret};
+use kiwi_space::{Credential, Credentials, Refresh};
+use std::collections::BTreeMap;
+
+use crate::kernel::Kernel;
+use crate::oauth::{self, DeviceCode};
+
+/// The user's credentials, and how they are had.
+pub struct Auth<'a> {
+    kernel: &'a Kernel,
+}
+
+/// How a token is got for the first time.
+#[derive(Debug, Clone)]
+pub struct Login {
+    /// Where tokens are given.
+    pub token_url: String,
+    /// Where a person's login begins; without it the client asks in its own name.
+    pub device_url: Option<String>,
+    /// As whom.
+    pub client_id: String,
+    /// The client's own secret.
+    pub client_secret: Option<Secret>,
+    /// What for.
+    pub scopes: Vec<String>,
+}
+
+impl Kernel {
+    /// The user's credentials.
+    pub fn auth(&self) -> Auth<'_> {
+        Auth { kernel: self }
+    }
+}
+
+impl Auth<'_> {
+    fn store(&self) -> Result<Credentials, Fault> {
+        self.kernel.spaces().credentials().map_err(|error| error.fault())
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> Result<BTreeMap<String, Credential>, Fault> {
+        self.store()?.all().map_err(|error| error.fault())
+    }
+
+    /// Stores a secret; says whether there was one of that name.
+    pub fn set(&self, name: &str, secret: Secret) -> Result<bool, Fault> {
+        let credential = Credential::plain(secret, Timestamp::now());
+        self.store()?.set(name, credential).map_err(|error| error.fault())
+    }
+
+    /// Removes a credential; says whether there was one.
+    pub fn remove(&self, name: &str) -> Result<bool, Fault> {
+        self.store()?.remove(name).map_err(|error| error.fault())
+    }
+
+    /// Gets a token and stores it. A login that a person has to finish is shown by `tell`.
+    pub async fn login(
+        &self,
+        name: &str,
+        login: Login,
+        tell: &dyn Fn(&DeviceCode),
+    ) -> Result<Credential, Fault> {
+        let Login { token_url, device_url, client_id, client_secret, scopes } = login;
+        let refresh = Refresh { token_url, client_id, client_secret, token: None };
+        let http = &self.kernel.http;
+        let token = match device_url {
+            Some(device_url) => {
+                let code = oauth::begin_device(http, &device_url, &refresh, &scopes).await?;
+                tell(&code);
+                oauth::finish_device(http, &code, &refresh).await?
+            }
+            None => oauth::client_token(http, &refresh, &scopes).await?,
+        };
+        let credential = token.into_credential(refresh, &scopes);
+        self.store()?.set(name, credential.clone()).map_err(|error| error.fault())?;
+        Ok(credential)
+    }
+}

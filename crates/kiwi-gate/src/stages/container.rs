@@ -1,0 +1,160 @@
+//! A call whose command runs in a container: the helper of the binary gets the words for the engine.
+
+use kiwi_chain::{ContainerCall, Plan, ProcessCall, Volume};
+use kiwi_exec::{ContainerError, Engine, ExecError, ImageSource, Package, Stream};
+use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
+
+use std::path::Path;
+
+use super::dispatch::Dispatch;
+use super::process::form;
+use crate::stage::Call;
+use crate::vault::Secrets;
+
+/// How many processes a container may have that says nothing about it.
+const PROCESSES: u64 = 256;
+
+impl Dispatch {
+    /// Makes a container ready and the helper's arguments complete, where the chain wants a container. Gives the level
+    /// the process itself runs at: the container is what holds the tool, and the helper is Kiwi's own.
+    pub(super) async fn contain(
+        &self,
+        call: &Call<'_>,
+        wanted: &mut ProcessCall,
+        secrets: &Secrets,
+        isolation: Isolation,
+    ) -> Result<Isolation, Fault> {
+        let Some(container) = wanted.container.take() else { return Ok(isolation) };
+        refuse_open(&container, isolation)?;
+        let containers = &self.preparer.containers;
+        let engine = containers.engine(&container.engine).map_err(|error| error.fault())?;
+        refuse_unheld(&container, &engine)?;
+        let source = image_source(call.plan(), &container)?;
+        let progress = |line: &str| call.request.watch.output(Stream::Stderr, format!("{line}\n").as_bytes());
+        let image = tokio::select! {
+            prepared = containers.prepare(&engine, &source, &progress) => prepared.map_err(|error| error.fault())?,
+            () = call.request.cancel.fired() => return Err(ExecError::Cancelled.fault()),
+        };
+        containers.used(&image, jiff::Timestamp::now().into());
+
+        let mut names: Vec<String> = wanted.env.keys().cloned().collect();
+        names.extend(secrets.variables().map(|(name, _)| name));
+        let session = call.request.session.to_string();
+        wanted.args.extend(words(&container, &engine, &session, &names, &self.project)?);
+        wanted.args.push(Text::literal(image));
+        wanted.args.extend(container.command);
+        for (name, value) in &containers.env {
+            wanted.env.entry(name.clone()).or_insert_with(|| Text::literal(value));
+        }
+        Ok(Isolation::Trusted)
+    }
+}
+
+/// With a network any host can be reached, which the two upper levels promise not to be so.
+fn refuse_open(container: &ContainerCall, level: Isolation) -> Result<(), Fault> {
+    if level < Isolation::Sandboxed || container.network == "none" {
+        return Ok(());
+    }
+    let why = "a container with a network reaches every host; only `network: none` is held".to_owned();
+    Err(ExecError::SandboxUnavailable { level, why }.fault())
+}
+
+/// A limit that is asked for and not enforced is no limit.
+fn refuse_unheld(container: &ContainerCall, engine: &Engine) -> Result<(), Fault> {
+    let asked = [
+        ("`memory`", container.memory.is_some()),
+        ("`cpu`", container.cpu.is_some()),
+        ("`pids`", container.pids.is_some()),
+    ];
+    let limits: Vec<&str> =
+        asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect();
+    if limits.is_empty() || engine.holds_limits() {
+        return Ok(());
+    }
+    let (engine, limits) = (engine.kind.as_str(), limits.join(", "));
+    Err(ContainerError::LimitsNotHeld { engine, limits }.fault())
+}
+
+/// Where the image comes from. A name and a build together: it is built.
+pub(crate) fn image_source(plan: &Plan, container: &ContainerCall) -> Result<ImageSource, Fault> {
+    let invalid = |message: &str| Fault::new(ErrorKind::InvalidManifest, message);
+    if let Some(build) = &container.build {
+        let leaf = plan.tools().first().ok_or_else(|| invalid("the chain is empty"))?;
+        return Ok(ImageSource::Built {
+            package: Package { link: 0, files: leaf.files.clone(), form: form(leaf) },
+            context: build.context.clone(),
+            dockerfile: build.dockerfile.clone(),
+        });
+    }
+    let image = container.image.clone().ok_or_else(|| invalid("the tool names no `image` and no `build`"))?;
+    if image.starts_with('-') {
+        return Err(invalid(&format!("`{image}` cannot be an image: it would be read as an option")));
+    }
+    Ok(ImageSource::Named { image, may_pull: container.may_pull })
+}
+
+/// The helper's words up to the image: client, call, and everything that holds the container.
+fn words(
+    container: &ContainerCall,
+    engine: &Engine,
+    session: &str,
+    names: &[String],
+    project: &Path,
+) -> Result<Vec<Text>, Fault> {
+    let mut words: Vec<String> = vec![engine.program.to_string_lossy().into_owned(), session.to_owned()];
+    let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    add("--network", container.network.clone());
+    add("--cap-drop", "ALL".into());
+    add("--security-opt", "no-new-privileges".into());
+    if let Some(memory) = &container.memory {
+        add("--memory", memory.clone());
+        // Without swap of its own: else the limit only slows it down.
+        add("--memory-swap", memory.clone());
+    }
+    container.cpu.iter().for_each(|cpu| add("--cpus", cpu.to_string()));
+    // Nobody needs more by accident.
+    let pids = container.pids.or_else(|| engine.holds_limits().then_some(PROCESSES));
+    if let Some(pids) = pids {
+        add("--pids-limit", pids.to_string());
+    }
+    container.user.iter().for_each(|user| add("--user", user.clone()));
+    container.workdir.iter().for_each(|folder| add("--workdir", folder.clone()));
+    // By name only: a value may be a secret, and arguments can be read by everybody.
+    for name in names {
+        add("--env", name.clone());
+    }
+    if container.read_only {
+        add("--tmpfs", "/tmp:mode=1777".into());
+        words.push("--read-only".into());
+    }
+    let mut words: Vec<Text> = words.into_iter().map(Text::literal).collect();
+    for volume in &container.volumes {
+        words.extend([Text::literal("--mount"), mount(volume, project)?]);
+    }
+    Ok(words)
+}
+
+fn mount(volume: &Volume, project: &Path) -> Result<Text, Fault> {
+    let mut pieces = vec![Piece::Literal("type=bind,source=".into())];
+    pieces.extend(volume.host.0.iter().cloned());
+    pieces.push(Piece::Literal(",target=".into()));
+    pieces.extend(volume.container.0.iter().cloned());
+    // A value with a comma would become another option of the mount.
+    let parts = volume.host.0.iter().chain(&volume.container.0);
+    let is_odd = |piece: &Piece| {
+        let text = match piece {
+            Piece::Literal(text) => text.as_str().into(),
+            Piece::Project => project.to_string_lossy(),
+            Piece::File { .. } | Piece::Folder { .. } | Piece::Kiwi => return false,
+        };
+        text.contains([',', '"', '\n'])
+    };
+    if parts.into_iter().any(is_odd) {
+        let message = format!("`{}` cannot be a volume: commas and quotes are not possible", volume.host);
+        return Err(Fault::new(ErrorKind::InvalidParams, message));
+    }
+    if !volume.is_writable {
+        pieces.push(Piece::Literal(",readonly".into()));
+    }
+    Ok(Text(pieces))
+}

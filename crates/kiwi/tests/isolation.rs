@@ -1,0 +1,112 @@
+//! The levels of isolation, through the whole program: what a manifest declares is what its tool can touch.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and drives the real program"
+)]
+
+mod support;
+
+use serde_json::json;
+use support::TestEnvironment;
+use support::server::Server;
+
+const LEVELS: [&str; 4] = ["trusted", "standard", "sandboxed", "restricted"];
+
+fn bash(env: &TestEnvironment, name: &str, keys: &str, script: &str) {
+    let head = format!("version: 1.0.0\n{keys}");
+    let head: Vec<_> = head.lines().map(|line| format!("# kiwi: {line}")).collect();
+    env.write(&format!("tools/{name}.sh"), format!("{}\n{script}\n", head.join("\n")));
+}
+
+#[test]
+fn every_kind_of_tool_runs_at_every_level() {
+    let env = TestEnvironment::new();
+    let params = "parameters: {type: object, properties: {who: {type: string}}}";
+    bash(&env, "bashful", params, "echo \"hello $KIWI_PARAM_WHO\"");
+    let script = |id: &str, runtime: &str, file: &str, requires: &str| {
+        format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: {runtime}\nmanifest: {{entrypoint: {file}, requires: [{requires}]}}\n"
+        )
+    };
+    env.write("tools/snake/tool.yaml", script("snake", "python_runtime", "main.py", "six"));
+    env.write(
+        "tools/snake/main.py",
+        "import six\ndef execute(params):\n    return 'hello ' + six.ensure_str(params['who'])\n",
+    );
+    env.write("tools/knot/tool.yaml", script("knot", "node_runtime", "main.js", "left-pad@1.3.0"));
+    env.write(
+        "tools/knot/main.js",
+        "exports.execute = ({ who }) => 'hello' + require('left-pad')(who, who.length + 1);\n",
+    );
+    for tool in ["bashful", "snake", "knot"] {
+        for level in LEVELS {
+            let ran = env.run(&["run", tool, "who=Ada", "--isolation", level]);
+            assert_eq!((ran.code, ran.stdout.trim()), (0, "hello Ada"), "{tool} at {level}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_sandbox_opens_what_is_declared_and_nothing_else() {
+    let env = TestEnvironment::new();
+    let project = env.project();
+    std::fs::write(project.join("secret.txt"), "hidden").unwrap();
+    std::fs::create_dir_all(project.join("data/in")).unwrap();
+    std::fs::write(project.join("data/in/a.csv"), "1,2").unwrap();
+    let outside = env.home().join("outside.txt");
+    std::fs::write(&outside, "home").unwrap();
+    std::fs::write(env.home().join("other.txt"), "other").unwrap();
+    let keys = "isolation: sandboxed\npermissions: {filesystem_read: [\"data/**\", \"{path}\"], filesystem_write: [\"out/**\"]}\nparameters: {type: object, properties: {path: {type: string}}, required: [path]}";
+    let script = "cat data/in/a.csv; cat \"$KIWI_PARAM_PATH\"; echo done > out/result.txt
+        ls; for file in secret.txt ../home/other.txt .ai/tools/look.sh; do if cat \"$file\" 2>/dev/null; then echo \"read $file\"; fi; done
+        for file in stray data/in/b.csv /tmp/../etc/x; do if (echo x > \"$file\") 2>/dev/null; then echo \"wrote $file\"; fi; done
+        touch \"$HOME/private\" /tmp/private && echo private";
+    bash(&env, "look", keys, script);
+    let ran = env.run(&["run", "look", &format!("path={}", outside.display())]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, "1,2homedata\nout\nprivate\n", "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(project.join("out/result.txt")).unwrap(), "done\n");
+    assert!(!project.join("stray").exists() && !project.join("data/in/b.csv").exists());
+    assert!(!env.home().join("private").exists(), "its home is its own");
+    // The same tool held loosely does all of it, so the walls are what stopped it.
+    bash(&env, "loose", &keys.replace("sandboxed", "standard"), script);
+    let ran = env.run(&["run", "loose", &format!("path={}", outside.display())]);
+    assert!(ran.stdout.contains("read secret.txt") && ran.stdout.contains("wrote stray"), "{}", ran.stdout);
+    // A flag tightens, and a manifest cannot loosen it again.
+    let ran = env.run(&["run", "loose", &format!("path={}", outside.display()), "--isolation", "restricted"]);
+    assert!(!ran.stdout.contains("read secret.txt"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_only_way_out_is_to_declared_hosts() {
+    let server = Server::start(|_| ("200 OK", json!("reached").to_string()));
+    let env = TestEnvironment::new();
+    let fetch = format!(
+        "import os, urllib.request\ndef execute(params):\n    try:\n        return urllib.request.urlopen('{}', timeout=5).read().decode()\n    except Exception as error:\n        return 'no way: ' + str(error)[:60]\n",
+        server.url("/x")
+    );
+    let tool = |id: &str, isolation: &str, hosts: &str| {
+        let manifest = format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: python_runtime\nentrypoint: main.py\nisolation: {isolation}\npermissions: {{network_hosts: [{hosts}]}}\n"
+        );
+        env.write(&format!("tools/{id}/tool.yaml"), manifest);
+        env.write(&format!("tools/{id}/main.py"), &fetch);
+        env.run(&["run", id]).stdout
+    };
+    assert_eq!(tool("free", "standard", "").trim(), "\"reached\"");
+    let declared = format!("\"127.0.0.1:{}\"", server.port);
+    assert_eq!(tool("declared", "sandboxed", &declared).trim(), "\"reached\"");
+    for (id, isolation, hosts) in [
+        ("undeclared", "sandboxed", ""),
+        ("another", "sandboxed", "example.org"),
+        ("restricted", "restricted", declared.as_str()),
+    ] {
+        let said = tool(id, isolation, hosts);
+        assert!(said.starts_with("no way"), "{id}: {said}");
+    }
+    assert_eq!(server.asked().len(), 2);
+}
