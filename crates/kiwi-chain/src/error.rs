@@ -25,6 +25,8 @@ pub enum ChainError {
     Invalid(Report),
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    #[error("the merged configuration does not suit `{primitive}`: {complaint}")]
+    Config { file: String, primitive: ToolId, pointer: String, complaint: String, hint: Option<String> },
     #[error("{}", .problems.join("; "))]
     InvalidParams { problems: Vec<String>, schema: Value },
     #[error("the environment variable `{name}` is needed by `{tool}` and not set")]
@@ -143,6 +145,7 @@ impl Explain for ChainError {
             Self::IntegrityMismatch(_) => ErrorKind::IntegrityMismatch,
             Self::Invalid(_) => ErrorKind::ChainInvalid,
             Self::Manifest(error) => error.kind(),
+            Self::Config { .. } => ErrorKind::InvalidManifest,
             Self::InvalidParams { .. } => ErrorKind::InvalidParams,
             Self::MissingEnvironment { .. } => ErrorKind::MissingRequirement,
             Self::Catalog(fault) => fault.kind,
@@ -174,6 +177,7 @@ impl Explain for ChainError {
                 "`kiwi chain` shows the whole chain; mend the child, or the parent's `child_schemas`".into(),
             ),
             Self::Manifest(error) => error.hint(),
+            Self::Config { hint, .. } => hint.clone(),
             Self::InvalidParams { schema, .. } => signature_hint(schema),
             Self::MissingEnvironment { name, .. } => Some(format!("run it with `{name}=… kiwi run …`")),
             Self::Catalog(fault) => fault.hint.clone(),
@@ -200,6 +204,10 @@ impl Explain for ChainError {
                 json!({"issues": report.issues, "warnings": report.warnings, "validated_pairs": report.validated_pairs})
             }
             Self::Manifest(error) => error.details(),
+            Self::Config { file, pointer, hint, .. } => json!({
+                "file": file,
+                "problems": [{"message": self.to_string(), "hint": hint, "pointer": format!("/config{pointer}")}],
+            }),
             Self::InvalidParams { problems, .. } => json!({"problems": problems}),
             Self::MissingEnvironment { name, tool } => json!({"variable": name, "tool": tool}),
             Self::Catalog(fault) => fault.details.clone(),

@@ -158,20 +158,27 @@ impl HostChoice {
     }
 }
 
-/// What to do about a configuration that `http_client` does not accept for this reason.
-pub(crate) fn advice(config: &Map<String, Value>, complaint: &str) -> Option<String> {
+/// What to do about a configuration that `http_client` does not accept because of the part at this pointer.
+pub(crate) fn advice(config: &Map<String, Value>, pointer: &str) -> Option<String> {
     const INLINE: [&str; 7] =
         ["token", "password", "value", "key", "client_secret", "api_key", "access_token"];
-    if complaint.starts_with("`auth") {
+    const BODIES: [&str; 3] = ["json", "body", "form"];
+    let key = pointer.split('/').nth(1).unwrap_or_default();
+    if key == "auth" {
         let auth = config.get("auth")?;
         if INLINE.iter().any(|key| auth.get(key).is_some()) {
             return Some("a manifest names a secret and never holds one: write `secret: NAME`, and `kiwi auth set NAME` stores it".into());
         }
         return Some("`auth` is {type: bearer, secret}, {type: basic, username, secret}, {type: api_key, in: header or query, name, secret} or {type: oauth2_client_credentials, token_url, client_id, secret, scopes}".into());
     }
-    let bodies = ["`json`", "`body`", "`form`"];
+    if key == "url" {
+        return Some(
+            "an address starts with `http://` or `https://` and names a host, or is `unix:/SOCKET:/PATH`"
+                .into(),
+        );
+    }
     let is_doubled =
-        bodies.iter().any(|body| complaint.starts_with(body)) && complaint.contains("False schema");
+        BODIES.contains(&key) && BODIES.iter().filter(|body| config.contains_key(**body)).count() > 1;
     is_doubled.then(|| "a request has one body: give `json`, `body` or `form`".into())
 }
 

@@ -118,13 +118,16 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
         let validator =
             caches.compile(schema).map_err(|why| problem(&root.path, format!("`config_schema` is {why}")))?;
         if let Some(complaint) = complaints(&validator, &merged.config()).into_iter().next() {
-            let message =
-                format!("the merged configuration does not suit `{}`: {complaint}", root.manifest.tool_id);
-            let hint = match primitive {
-                Primitive::Subprocess => None,
-                Primitive::HttpClient => advice(&merged.template, &complaint),
-            };
-            return Err(ManifestError::one(&leaf.path, message, hint, Place { line: 1, column: 1 }).into());
+            return Err(ChainError::Config {
+                file: leaf.path.clone(),
+                primitive: root.manifest.tool_id.clone(),
+                complaint: complaint.to_string(),
+                hint: match primitive {
+                    Primitive::Subprocess => None,
+                    Primitive::HttpClient => advice(&merged.template, &complaint.pointer),
+                },
+                pointer: complaint.pointer,
+            });
         }
     }
     Ok(merged)

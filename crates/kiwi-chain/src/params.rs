@@ -56,7 +56,8 @@ pub(crate) fn check(
     validator: &Validator,
     params: &Map<String, Value>,
 ) -> Result<(), ChainError> {
-    let problems = complaints(validator, &Value::Object(params.clone()));
+    let complaints = complaints(validator, &Value::Object(params.clone()));
+    let problems: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     if problems.is_empty() {
         Ok(())
     } else {

@@ -60,14 +60,30 @@ impl Caches {
     }
 }
 
-/// Every way `instance` breaks a schema, in words, with the place inside the instance.
-pub(crate) fn complaints(validator: &Validator, instance: &Value) -> Vec<String> {
-    validator
-        .iter_errors(instance)
-        .map(|error| {
-            let place = error.instance_path().to_string();
-            let place = place.trim_start_matches('/').replace('/', ".");
-            if place.is_empty() { error.to_string() } else { format!("`{place}`: {error}") }
-        })
-        .collect()
+/// One way in which a value breaks a schema.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    /// JSON pointer of the part that is wrong.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = self.pointer.trim_start_matches('/').replace('/', ".");
+        if !place.is_empty() {
+            write!(f, "`{place}`: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Every way `instance` breaks a schema.
+pub(crate) fn complaints(validator: &Validator, instance: &Value) -> Vec<Complaint> {
+    let complaint = |error: jsonschema::ValidationError<'_>| Complaint {
+        pointer: error.instance_path().to_string(),
+        message: error.to_string(),
+    };
+    validator.iter_errors(instance).map(complaint).collect()
 }

@@ -85,21 +85,27 @@ fn requests_are_complete_and_say_who_asks() {
         env.write(&format!("tools/{id}.yaml"), format!("tool_id: {id}\n{head}config:\n{config}"));
     };
     api("hostless", "  method: GET\n  url: \"https:///path\"\n");
-    one_issue(&env, "hostless", "invalid_manifest", "hostless.yaml", Some(6), "absolute");
+    one_issue(&env, "hostless", "invalid_manifest", "hostless.yaml", Some(6), "`url`: \"https:///path\"");
     api("unknown", "  url: \"https://example.org\"\n  auth: {type: magic, secret: a}\n");
-    one_issue(&env, "unknown", "invalid_manifest", "unknown.yaml", Some(6), "`magic`");
+    one_issue(&env, "unknown", "invalid_manifest", "unknown.yaml", Some(6), "`auth.type`: \"magic\"");
     api("nameless", "  url: \"https://example.org\"\n  auth: {type: bearer}\n");
-    one_issue(&env, "nameless", "invalid_manifest", "nameless.yaml", Some(6), "names no `secret`");
+    one_issue(
+        &env,
+        "nameless",
+        "invalid_manifest",
+        "nameless.yaml",
+        Some(6),
+        "`auth`: \"secret\" is a required",
+    );
     api("keyless", "  url: \"https://example.org\"\n  auth: {type: api_key, name: k, secret: a}\n");
-    one_issue(&env, "keyless", "invalid_manifest", "keyless.yaml", Some(6), "needs `in`");
+    one_issue(&env, "keyless", "invalid_manifest", "keyless.yaml", Some(6), "`auth`: \"in\" is a required");
 
     api("unstored", "  url: \"https://example.org\"\n  auth: {type: bearer, secret: my_token}\n");
-    let item = check(&env, "unstored");
-    assert_eq!(item["ok"], true, "{item}");
-    let warning = item["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("kiwi auth set my_token"), "{warning}");
+    one_issue(&env, "unstored", "missing_requirement", "unstored.yaml", Some(6), "`my_token`");
+    let hint = check(&env, "unstored")["issues"][0]["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("kiwi auth set my_token"), "{hint}");
     assert_eq!(env.run_with_input(&["auth", "set", "my_token"], "s3cret\n").code, 0);
-    assert!(check(&env, "unstored").get("warnings").is_none());
+    assert_eq!(check(&env, "unstored")["ok"], true);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 use kiwi_chain::verify;
+use kiwi_gate::Finding;
 use kiwi_model::{ErrorKind, Fault, Space, ToolRef};
 use serde_json::json;
 use std::process::ExitCode;
 
-use super::tool::check::{Issue, Item, conclude};
+use super::tool::check::{Item, conclude};
 use super::tool::everything;
 use crate::context::Context;
 
@@ -41,7 +42,7 @@ fn all(context: &Context) -> Vec<Item> {
             Ok(tool) => Item::of(
                 tool,
                 verify(tool).err().map(|mismatch| {
-                    Issue::new(ErrorKind::IntegrityMismatch, mismatch.to_string(), &tool.path)
+                    Finding::new(ErrorKind::IntegrityMismatch, mismatch.to_string(), &tool.path)
                 }),
             ),
             Err(fault) => Item::unreadable(&listed.id_hint, fault, &listed.path),
@@ -58,7 +59,7 @@ fn one(context: &Context, name: &str) -> Item {
             let issues = plan
                 .mismatches()
                 .iter()
-                .map(|mismatch| Issue::new(ErrorKind::IntegrityMismatch, mismatch.to_string(), &path));
+                .map(|mismatch| Finding::new(ErrorKind::IntegrityMismatch, mismatch.to_string(), &path));
             match plan.tools().first() {
                 Some(tool) => Item::of(tool, issues),
                 None => Item::unreadable(name, &Fault::new(ErrorKind::Internal, "the chain is empty"), ""),

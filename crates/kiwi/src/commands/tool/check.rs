@@ -1,8 +1,8 @@
 use kiwi_chain::Tool;
 use kiwi_gate::Finding;
-use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolRef};
+use kiwi_model::{ErrorKind, Fault, Space, ToolRef};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -26,65 +26,15 @@ pub struct Item {
     tool_id: String,
     version: Option<String>,
     ok: bool,
-    issues: Vec<Issue>,
+    issues: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-/// One thing that is wrong.
-#[derive(Debug, Serialize)]
-pub struct Issue {
-    kind: ErrorKind,
-    message: String,
-    hint: Option<String>,
-    file: String,
-    line: Option<u64>,
-}
-
-impl Issue {
-    /// An issue without a line.
-    pub fn new(kind: ErrorKind, message: impl Into<String>, file: &str) -> Self {
-        Self { kind, message: message.into(), hint: None, file: file.to_owned(), line: None }
-    }
-
-    fn from_finding(finding: Finding) -> Self {
-        let Finding { kind, message, hint, file, line, .. } = finding;
-        Self { kind, message, hint, file, line }
-    }
-
-    /// The issues a fault stands for: one per problem where it lists several.
-    fn from_fault(fault: &Fault, path: &str) -> Vec<Self> {
-        let file = fault.details.get("file").and_then(Value::as_str).unwrap_or(path).to_owned();
-        let own = Self {
-            kind: fault.kind,
-            message: fault.message.clone(),
-            hint: fault.hint.clone(),
-            file: file.clone(),
-            line: None,
-        };
-        let Some(problems) = fault
-            .details
-            .get("problems")
-            .and_then(Value::as_array)
-            .filter(|_| fault.kind == ErrorKind::InvalidManifest)
-        else {
-            return vec![own];
-        };
-        let read = |problem: &Value| Self {
-            kind: fault.kind,
-            message: problem.get("message").and_then(Value::as_str).unwrap_or(&fault.message).to_owned(),
-            hint: problem.get("hint").and_then(Value::as_str).map(str::to_owned),
-            file: file.clone(),
-            line: problem.get("line").and_then(Value::as_u64),
-        };
-        problems.iter().map(read).collect()
-    }
-}
-
 impl Item {
     /// A tool that could be read, and what is wrong with it.
-    pub fn of(tool: &Tool, issues: impl IntoIterator<Item = Issue>) -> Self {
-        let issues: Vec<Issue> = issues.into_iter().collect();
+    pub fn of(tool: &Tool, issues: impl IntoIterator<Item = Finding>) -> Self {
+        let issues: Vec<Finding> = issues.into_iter().collect();
         Self {
             tool_id: tool.manifest.tool_id.to_string(),
             version: Some(tool.manifest.version.to_string()),
@@ -100,7 +50,7 @@ impl Item {
             tool_id: name.to_owned(),
             version: None,
             ok: false,
-            issues: Issue::from_fault(fault, path),
+            issues: Finding::all(fault.clone(), path),
             warnings: Vec::new(),
         }
     }
@@ -136,26 +86,8 @@ fn named(context: &Context, name: &str) -> Item {
 }
 
 fn check(context: &Context, tool: &Arc<Tool>) -> Item {
-    let ask = ToolRef::exactly(tool.manifest.tool_id.clone(), &tool.manifest.version);
-    let checked = context.kernel.plan(&ask).and_then(|plan| {
-        plan.require().and_then(|()| plan.usable_parameters()).map_err(|error| error.fault())?;
-        Context::wait(context.kernel.check(&plan))
-    });
-    match checked {
-        Err(fault) => Item::of(tool, Issue::from_fault(&fault, &tool.path)),
-        Ok(findings) => {
-            let (warnings, issues): (Vec<_>, Vec<_>) = findings.into_iter().partition(|it| it.is_warning);
-            let mut item = Item::of(tool, issues.into_iter().map(Issue::from_finding));
-            item.warnings.extend(warnings.iter().map(worth_saying));
-            item
-        }
-    }
-}
-
-fn worth_saying(finding: &Finding) -> String {
-    let place = finding.line.map(|line| format!("{}:{line}: ", finding.file)).unwrap_or_default();
-    let hint = finding.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("{place}{}{hint}", finding.message)
+    let findings = Context::wait(context.kernel.check(tool));
+    Item::of(tool, findings.unwrap_or_else(|fault| Finding::all(fault, &tool.path)))
 }
 
 /// Prints the verdict on some items and turns it into an exit code.
