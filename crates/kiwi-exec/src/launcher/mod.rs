@@ -4,8 +4,8 @@
 //! It must stay cheap (no runtime, no threads) and must not trust the tool: the tool may kill it, stop it or fill its
 //! pipes, and Kiwi has an answer to each ([`crate::orphans`], the backstop in [`crate::run`]).
 //!
-//! For a sandbox it starts itself once more, with a second argument, as the first process of the sandbox
-//! ([`inside`]).
+//! In a sandbox there is a second one, the first process of the sandbox ([`inside`]): a copy of the launcher, or, where
+//! `bwrap` builds the walls, the same binary with a second argument.
 
 mod ending;
 mod group;
@@ -73,7 +73,7 @@ fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<
         group.leave();
         return Ok(supervise(tool?, control, launch));
     };
-    let outside = Outside::start(launch, sandbox, &given);
+    let outside = Outside::start(launch, sandbox, given);
     group.leave();
     let outside = outside?;
     Ok(match supervise(outside.first, control, launch) {

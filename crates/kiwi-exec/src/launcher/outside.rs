@@ -6,7 +6,6 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
 use rustix::process::Pid;
-use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -30,25 +29,28 @@ pub struct Outside {
 
 impl Outside {
     /// Builds the walls that can only be built from outside, and tells the first process the rest.
-    pub fn start(launch: &Launch, sandbox: &Sandbox, given: &Given) -> Result<Self, Report> {
+    pub fn start(launch: &Launch, sandbox: &Sandbox, given: Given) -> Result<Self, Report> {
         let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
-        let mut kept = Vec::new();
-        let mut command = match &sandbox.builder {
+        match &sandbox.builder {
             Builder::Native => {
                 enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
-                Command::new("/proc/self/exe")
+                let first = inside::fork(launch, given, theirs)?;
+                Ok(Self { first, status })
             }
-            Builder::Bubblewrap(program) => bubblewrap(program.as_os(), sandbox, &mut kept)
-                .map_err(failed(Stage::Wall(Wall::Bubblewrap)))?,
-        };
-        command.arg(Launcher::ARGUMENT).arg(inside::ROLE).env_clear().process_group(0);
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        let child = command.spawn().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
-        let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
-        let order = wire::frame(launch).map_err(failed(Stage::Prepare))?;
-        // It may be gone already; then it has said why, or `bwrap` has.
-        let _ = wire::send_all(&status, &order, &given.inside());
-        Ok(Self { first, status })
+            Builder::Bubblewrap(program) => {
+                let mut kept = Vec::new();
+                let command = bubblewrap(program.as_os(), sandbox, &mut kept);
+                let mut command = command.map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
+                command.arg(Launcher::ARGUMENT).arg(inside::ROLE).env_clear().process_group(0);
+                command.stdin(Stdio::from(OwnedFd::from(theirs)));
+                let child = command.spawn().map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
+                let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
+                let order = wire::frame(launch).map_err(failed(Stage::Prepare))?;
+                // It may be gone already; then it has said why, or `bwrap` has.
+                let _ = wire::send_all(&status, &order, &given.inside());
+                Ok(Self { first, status })
+            }
+        }
     }
 
     /// What the first process said, once it has ended. `None`: it was killed.
@@ -87,15 +89,7 @@ fn enter_namespaces() -> io::Result<()> {
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     rustix::system::sethostname(b"kiwi")?;
-    raise_loopback()?;
-    // A user who is not root would lose them when the next program starts.
-    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
-    let sets = rustix::thread::capabilities(None)?;
-    rustix::thread::set_capabilities(None, CapabilitySets { inheritable: needed, ..sets })?;
-    for capability in [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP] {
-        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
-    }
-    Ok(())
+    raise_loopback()
 }
 
 /// Sets the flag "up" of the first network device, which in a new namespace is the loopback.

@@ -6,6 +6,7 @@
 
 mod calls;
 mod filter;
+mod fork;
 mod root;
 mod rules;
 
@@ -25,30 +26,37 @@ use crate::process::Exit;
 use crate::sandbox::{Builder, PROXY, Sandbox};
 use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
 
+pub use fork::fork;
+
 /// The second argument by which a launcher knows that it is inside.
 pub const ROLE: &str = "inside";
 
-/// The whole life of the first process.
+/// Becomes the first process, where `bwrap` has started it.
 pub fn serve() -> io::Result<()> {
     close_fds::set_fds_cloexec(3, &[]);
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
-    let report = match begin(&launch, descriptors) {
-        Ok(mut tool) => match tool.attend(&control, Duration::from_millis(launch.grace_ms))? {
+    let given = Given::sort(&launch, descriptors);
+    live(&launch, given, &control)
+}
+
+/// The whole life of the first process.
+fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
+    let report = match begin(launch, given) {
+        Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
             Some(exit) => Report::Ended(exit),
             None => return Ok(()),
         },
         Err(report) => report,
     };
-    wire::send_all(&control, &wire::frame(&report)?, &[])
+    wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
-fn begin(launch: &Launch, descriptors: Vec<OwnedFd>) -> Result<Tool, Report> {
+fn begin(launch: &Launch, mut given: Given) -> Result<Tool, Report> {
     let wall = |wall| Stage::Wall(wall);
     let Some(sandbox) = &launch.sandbox else {
         return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
     };
-    let mut given = Given::sort(launch, descriptors);
     if matches!(sandbox.builder, Builder::Native) {
         root::build(&sandbox.view)?;
     }
