@@ -14,6 +14,8 @@ pub struct HttpCall {
     pub host_is_named: bool,
     /// The only other hosts that may be contacted.
     pub allow_hosts: Option<Vec<String>>,
+    /// Hosts that the chain's permissions declare, those that a parameter has a say in left out.
+    pub declared_hosts: Vec<String>,
     /// Headers.
     pub headers: BTreeMap<String, String>,
     /// Query parameters.

@@ -253,11 +253,13 @@ impl Renderer<'_> {
                 self.problem("`auth` would send a secret to whatever host a caller names", Some(hint))
             );
         }
+        let declared = self.plan.tools().iter().flat_map(|tool| &tool.manifest.permissions.network_hosts);
         Ok(HttpCall {
             method: plain("method")?.unwrap_or_else(|| "GET".into()),
             url,
             host_is_named: choice == HostChoice::Manifest,
             allow_hosts,
+            declared_hosts: declared.filter(|host| !host.contains(['{', '$'])).cloned().collect(),
             headers: pairs("headers")?.into_iter().collect(),
             query: pairs("query")?,
             body,

@@ -1,7 +1,8 @@
 //! Stages: what happens between a plan and its effect, each one a value that wraps the next.
 
 use kiwi_chain::Plan;
-use kiwi_model::Fault;
+use kiwi_model::{Fault, Isolation};
+
 use serde_json::{Map, Value};
 use std::future::Future;
 use std::pin::Pin;
@@ -24,6 +25,11 @@ impl<'a> Call<'a> {
     /// What it means.
     pub fn plan(&self) -> &'a Plan {
         &self.planned.plan
+    }
+
+    /// The level it runs at: the stricter of what the chain says and what the caller asks for.
+    pub fn isolation(&self) -> Isolation {
+        self.plan().isolation().max(self.request.isolation.unwrap_or(Isolation::Trusted))
     }
 }
 

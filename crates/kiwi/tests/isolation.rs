@@ -12,6 +12,7 @@ mod support;
 
 use serde_json::json;
 use support::TestEnvironment;
+use support::secure::Secure;
 use support::server::Server;
 
 const LEVELS: [&str; 4] = ["trusted", "standard", "sandboxed", "restricted"];
@@ -109,4 +110,46 @@ fn the_only_way_out_is_to_declared_hosts() {
         assert!(said.starts_with("no way"), "{id}: {said}");
     }
     assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn an_authenticated_request_goes_where_its_manifest_says_at_every_level_with_a_network() {
+    let env = TestEnvironment::new();
+    let server = Secure::start(&env.tmp(), "t0ken-of-the-service");
+    let api = |id: &str, host: &str, keys: &str| {
+        let manifest = format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: api\nparameters: {{type: object, properties: {{city: {{type: string}}, host: {{type: string}}}}}}\n{keys}config:\n  url: \"https://{host}:{}/weather/{{city}}\"\n  auth: {{type: bearer, secret: service}}\n  response: /data/asked\n",
+            server.port
+        );
+        env.write(&format!("tools/{id}.yaml"), manifest);
+    };
+    let run = |id: &str, level: &str| {
+        let words = ["run", id, "city=Oslo", "host=127.0.0.1", "--isolation", level, "--json"];
+        let out = env.command(&words).env("SSL_CERT_FILE", &server.certificate).output().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let kind = said["error"]["kind"].as_str().unwrap_or_default().to_owned();
+        (out.status.code().unwrap(), said["result"].as_str().unwrap_or_default().to_owned(), kind)
+    };
+    api("weather", "127.0.0.1", "");
+    let (code, _, kind) = run("weather", "standard");
+    assert_eq!((code, kind.as_str()), (3, "missing_requirement"), "nothing is sent without the secret");
+    assert_eq!(env.run_with_input(&["auth", "set", "service"], "t0ken-of-the-service").code, 0);
+    for level in ["trusted", "standard", "sandboxed"] {
+        assert_eq!(run("weather", level), (0, "/weather/Oslo".into(), String::new()), "{level}");
+    }
+    assert_eq!(run("weather", "restricted"), (3, String::new(), "denied".into()));
+    // A host that a caller chooses must be declared; no level with walls takes a caller's word for it.
+    api("anywhere", "{host}", "");
+    assert_eq!(run("anywhere", "sandboxed").2, "invalid_manifest", "a secret for whatever host is named");
+    api("listed", "{host}", "permissions: {network_hosts: [\"127.0.0.1\"]}\n");
+    let text = std::fs::read_to_string(env.project().join(".ai/tools/listed.yaml")).unwrap();
+    env.write("tools/listed.yaml", text.replace("  auth: {type: bearer, secret: service}\n", ""));
+    env.write(
+        "tools/unlisted.yaml",
+        text.replace("tool_id: listed", "tool_id: unlisted")
+            .replace("permissions: {network_hosts: [\"127.0.0.1\"]}\n", "")
+            .replace("  auth: {type: bearer, secret: service}\n", ""),
+    );
+    assert_eq!(run("listed", "sandboxed").2, "tool_failed", "it arrived, and was asked who it is");
+    assert_eq!(run("unlisted", "sandboxed").2, "denied");
 }

@@ -28,7 +28,7 @@ impl Dispatch {
         secrets: &Secrets,
         redactor: &Redactor,
     ) -> Reply {
-        let isolation = call.plan().isolation().max(call.request.isolation.unwrap_or(Isolation::Trusted));
+        let isolation = call.isolation();
         let (warnings, confinement) = match self.walled(call, &mut wanted, isolation).await {
             Ok(prepared) => prepared,
             Err(fault) => return refused(fault),

@@ -2,7 +2,7 @@
 
 use kiwi_chain::{AuthCall, AuthScheme, HttpBody, HttpCall};
 use kiwi_exec::{Auth, Body, ExecError, HttpClient, HttpRequest, KeyPlace, OAuth2Client, Reach, Redirects};
-use kiwi_model::{ErrorKind, Explain, Fault};
+use kiwi_model::{ErrorKind, Explain, Fault, Isolation};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -25,9 +25,9 @@ pub(crate) fn client(host: &Host) -> HttpClient {
 
 impl Dispatch {
     /// Makes a request. Secrets are looked up before anything is sent.
-    pub(super) async fn request(&self, call: HttpCall, secrets: &Secrets) -> Reply {
+    pub(super) async fn request(&self, level: Isolation, call: HttpCall, secrets: &Secrets) -> Reply {
         let pointer = call.response.clone();
-        let request = match self.prepared(call, secrets) {
+        let request = match self.prepared(level, call, secrets) {
             Ok(request) => request,
             Err(fault) => return refused(fault),
         };
@@ -48,10 +48,8 @@ impl Dispatch {
         }
     }
 
-    fn prepared(&self, call: HttpCall, secrets: &Secrets) -> Result<HttpRequest, Fault> {
-        let listed = |hosts: Vec<String>| hosts.iter().map(|host| host.parse()).collect();
-        let allow_hosts = call.allow_hosts.map(listed).transpose();
-        let allow_hosts = allow_hosts.map_err(|error: ExecError| error.fault())?;
+    fn prepared(&self, level: Isolation, call: HttpCall, secrets: &Secrets) -> Result<HttpRequest, Fault> {
+        let reach = reach(level, &call)?;
         Ok(HttpRequest {
             method: call.method,
             url: call.url,
@@ -64,13 +62,31 @@ impl Dispatch {
                 HttpBody::Form(fields) => Body::Form(fields),
             },
             auth: call.auth.map(|auth| known(auth, secrets)).transpose()?,
-            reach: Reach { is_named: call.host_is_named, allow_hosts },
+            reach,
             timeout: self.timeout(call.timeout),
             max_response: self.output_cap(call.max_response),
             redirects: if call.follow_redirects { Redirects::Follow(MAX_REDIRECTS) } else { Redirects::Keep },
             retries: call.retries,
         })
     }
+}
+
+/// Whom the request may contact. Levels with walls let a tool out to declared hosts only, or not at all.
+fn reach(level: Isolation, call: &HttpCall) -> Result<Reach, Fault> {
+    let hosts: Option<Vec<&String>> = match level {
+        Isolation::Trusted | Isolation::Standard => {
+            call.allow_hosts.as_ref().map(|hosts| hosts.iter().collect())
+        }
+        Isolation::Sandboxed => Some(call.allow_hosts.iter().flatten().chain(&call.declared_hosts).collect()),
+        Isolation::Restricted => {
+            let message = "isolation level `restricted` has no network, and the tool is a request";
+            return Err(Fault::new(ErrorKind::Denied, message)
+                .with_hint("a request can be made at `sandboxed`, to the hosts its manifest names"));
+        }
+    };
+    let listed = |hosts: Vec<&String>| hosts.into_iter().map(|host| host.parse()).collect();
+    let allow_hosts = hosts.map(listed).transpose().map_err(|error: ExecError| error.fault())?;
+    Ok(Reach { is_named: call.host_is_named, allow_hosts })
 }
 
 /// The same with the secret in place of its name.

@@ -9,6 +9,7 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod secure;
 pub mod server;
 
 use kiwi_model::{Space, ToolId, Version};
