@@ -1,4 +1,5 @@
 //! How the binary is linked.
+#![expect(clippy::disallowed_methods, reason = "cargo tells a build script its target this way")]
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

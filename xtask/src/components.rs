@@ -12,7 +12,7 @@ struct Component {
     why: &'static str,
 }
 
-const FOR_TESTS: [Component; 12] = [
+const FOR_TESTS: [Component; 15] = [
     Component { program: "bash", package: "bash", why: "tools of `bash_runtime`" },
     Component {
         program: "python3",
@@ -29,6 +29,13 @@ const FOR_TESTS: [Component; 12] = [
     Component { program: "podman", package: "podman", why: "tools of `docker_runtime`" },
     Component { program: "runc", package: "runc", why: "what both engines start containers with" },
     Component { program: "busybox", package: "busybox-static", why: "what is in the test image" },
+    Component { program: "dbus-daemon", package: "dbus", why: "a desktop's bus, for its keyring" },
+    Component { program: "dbus-send", package: "dbus", why: "locks that keyring, and looks into it" },
+    Component {
+        program: "gnome-keyring-daemon",
+        package: "gnome-keyring",
+        why: "a desktop's keyring, for the key of the credential store",
+    },
 ];
 
 const FOR_FUZZING: [Component; 1] =

@@ -35,6 +35,7 @@ fn main() {
         output_cap: 1 << 20,
         isolation,
         confinement: Confinement { backend, ..Confinement::default() },
+        has_secrets: false,
         packages: vec![Package { link: 0, files: vec![file], form: PackageForm::Folder }],
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),

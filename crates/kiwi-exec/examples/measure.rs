@@ -26,6 +26,7 @@ fn main() {
         output_cap: 1 << 20,
         isolation: Isolation::Standard,
         confinement: Confinement::default(),
+        has_secrets: false,
         packages: Vec::new(),
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),

@@ -2,7 +2,7 @@
 //!
 //! **Owns** the two primitives (`subprocess` as [`Launcher::run`], `http_client` as [`HttpClient::send`]), the
 //! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, prepared environments of language
-//! packages ([`Environments`]), and containers ([`Containers`]).
+//! packages ([`Environments`]), containers ([`Containers`]), and the way to the desktop's keyring ([`Keyring`]).
 //!
 //! **Deliberately absent**: policy (whoever calls has already decided), the environment (every variable and path is
 //! passed in), printing, and shells (programs get an argv list). What a level of isolation promises is either enforced
@@ -38,9 +38,11 @@ mod environment;
 mod error;
 mod hosts;
 mod http;
+mod keyring;
 mod launcher;
 mod leftover;
 mod memfd;
+mod memory;
 mod mentions;
 mod order;
 mod orphans;
@@ -68,7 +70,9 @@ pub use hosts::HostPattern;
 pub use http::{
     Auth, Body, HttpClient, HttpRequest, HttpResponse, KeyPlace, OAuth2Client, Payload, Reach, Redirects,
 };
+pub use keyring::{Asking, Keyring, KeyringError};
 pub use launcher::launcher_main;
 pub use leftover::KeptSnapshot;
+pub use memory::keep_memory_private;
 pub use process::{Exit, Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
 pub use which::ProgramSearch;

@@ -57,6 +57,7 @@ impl Order {
             timeout_ms: u64::try_from(process.timeout.as_millis()).unwrap_or(u64::MAX),
             grace_ms: u64::try_from(launcher.grace.as_millis()).unwrap_or(u64::MAX),
             confined: process.isolation != Isolation::Trusted,
+            has_secrets: process.has_secrets,
             limits: process.confinement.limits,
             sandbox,
         };

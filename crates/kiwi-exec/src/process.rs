@@ -29,6 +29,8 @@ pub struct Process {
     pub isolation: Isolation,
     /// What it declared: paths, hosts and limits.
     pub confinement: Confinement,
+    /// Whether something in its environment is a secret: then no core file is made of it, at any level.
+    pub has_secrets: bool,
     /// The verified files its texts may refer to.
     pub packages: Vec<Package>,
     /// The `PATH` in which a bare program name is found.

@@ -47,6 +47,8 @@ pub struct Launch {
     pub grace_ms: u64,
     /// Whether the tool loses the way to new privileges and gets resource limits.
     pub confined: bool,
+    /// Whether its environment holds secrets.
+    pub has_secrets: bool,
     /// What it may use.
     pub limits: Limits,
     /// The walls around it, if any. The descriptor for its proxy follows the files.
@@ -285,6 +287,7 @@ mod tests {
             timeout_ms: 1,
             grace_ms: 2,
             confined: true,
+            has_secrets: true,
             limits: Limits::default(),
             sandbox: None,
         };

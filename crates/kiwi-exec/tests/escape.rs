@@ -323,6 +323,11 @@ const ATTEMPTS: &[(&str, Needs, &str)] = &[
         "py:a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.sendto(b'x', '\\0@NAME'); escaped()",
     ),
     (
+        "find the bus of a desktop",
+        Luck,
+        "py:places = ['/run/user', '/run/dbus/system_bus_socket', '/var/run/dbus/system_bus_socket']\nif 'DBUS_SESSION_BUS_ADDRESS' in os.environ or any(map(os.path.exists, places)): escaped()",
+    ),
+    (
         "reach a public address",
         Luck,
         "py:s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('1.1.1.1', 53)); escaped()",

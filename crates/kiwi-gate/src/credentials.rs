@@ -2,15 +2,16 @@
 
 use jiff::Timestamp;
 use kiwi_model::{Explain, Fault, Secret};
-use kiwi_space::{Credential, Credentials, Refresh};
+use kiwi_space::{Credential, KeeperProblem, Refresh};
 use std::collections::BTreeMap;
 
 use crate::kernel::Kernel;
 use crate::oauth::{self, DeviceCode};
+use crate::vault::{Vault, guard_memory};
 
 /// The user's credentials, and how they are had.
 pub struct Auth<'a> {
-    kernel: &'a Kernel,
+    vault: &'a Vault,
 }
 
 /// How a token is got for the first time.
@@ -29,31 +30,34 @@ pub struct Login {
 }
 
 impl Kernel {
-    /// The user's credentials.
-    pub fn auth(&self) -> Auth<'_> {
-        Auth { kernel: self }
+    /// The user's credentials. Asked for before a secret is typed, so that from then on nothing shows this process's
+    /// memory.
+    pub fn auth(&self) -> Result<Auth<'_>, Fault> {
+        guard_memory()?;
+        Ok(Auth { vault: &self.vault })
+    }
+
+    /// Whether a keyring keeps the key of the credentials, and if not, why not.
+    pub fn keyring(&self) -> Result<(), KeeperProblem> {
+        self.vault.keeper.get("").map(drop)
     }
 }
 
 impl Auth<'_> {
-    fn store(&self) -> Result<Credentials, Fault> {
-        self.kernel.spaces().credentials().map_err(|error| error.fault())
-    }
-
     /// All of them, by name.
     pub fn all(&self) -> Result<BTreeMap<String, Credential>, Fault> {
-        self.store()?.all().map_err(|error| error.fault())
+        self.vault.store()?.all().map_err(|error| error.fault())
     }
 
     /// Stores a secret; says whether there was one of that name.
     pub fn set(&self, name: &str, secret: Secret) -> Result<bool, Fault> {
         let credential = Credential::plain(secret, Timestamp::now());
-        self.store()?.set(name, credential).map_err(|error| error.fault())
+        self.vault.store()?.set(name, credential).map_err(|error| error.fault())
     }
 
     /// Removes a credential; says whether there was one.
     pub fn remove(&self, name: &str) -> Result<bool, Fault> {
-        self.store()?.remove(name).map_err(|error| error.fault())
+        self.vault.store()?.remove(name).map_err(|error| error.fault())
     }
 
     /// Gets a token and stores it. A login that a person has to finish is shown by `tell`.
@@ -65,7 +69,7 @@ impl Auth<'_> {
     ) -> Result<Credential, Fault> {
         let Login { token_url, device_url, client_id, client_secret, scopes } = login;
         let refresh = Refresh { token_url, client_id, client_secret, token: None };
-        let http = &self.kernel.http;
+        let http = &self.vault.http;
         let token = match device_url {
             Some(device_url) => {
                 let code = oauth::begin_device(http, &device_url, &refresh, &scopes).await?;
@@ -75,7 +79,7 @@ impl Auth<'_> {
             None => oauth::client_token(http, &refresh, &scopes).await?,
         };
         let credential = token.into_credential(refresh, &scopes);
-        self.store()?.set(name, credential.clone()).map_err(|error| error.fault())?;
+        self.vault.store()?.set(name, credential.clone()).map_err(|error| error.fault())?;
         Ok(credential)
     }
 }

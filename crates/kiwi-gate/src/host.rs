@@ -18,6 +18,8 @@ pub struct Host {
     pub cwd: PathBuf,
     /// Where private copies of tools are made for the length of a call.
     pub scratch: PathBuf,
+    /// Whether a person sits before it, who can be asked to unlock a keyring.
+    pub has_terminal: bool,
 }
 
 impl Host {
@@ -29,6 +31,14 @@ impl Host {
     /// Whether nobody watches: a build machine says so of itself.
     pub(crate) fn is_unattended(&self) -> bool {
         self.environment.get("CI").is_some_and(|value| value == "true" || value == "1")
+    }
+
+    /// Where the bus of the desktop's session is said to be: by its own variable, else where sessions have it.
+    pub(crate) fn session_bus(&self) -> Option<String> {
+        let set = |name: &str| self.environment.get(name).filter(|value| !value.is_empty());
+        set("DBUS_SESSION_BUS_ADDRESS")
+            .cloned()
+            .or_else(|| set("XDG_RUNTIME_DIR").map(|folder| format!("unix:path={folder}/bus")))
     }
 
     /// What stands for a variable where machines are compared: its value is this machine's own, and may be a secret.

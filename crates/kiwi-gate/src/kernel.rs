@@ -1,7 +1,7 @@
 //! The path of a call, start to end.
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
-use kiwi_exec::{HttpClient, Launcher};
+use kiwi_exec::Launcher;
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, Explain, Fault, Status, ToolRef, canonical};
@@ -13,6 +13,7 @@ use std::time::Instant;
 use crate::agreement::Planned;
 use crate::audit::{AuditLog, Durability, now};
 use crate::host::Host;
+use crate::keyring;
 use crate::outcome::{Outcome, Timing};
 use crate::planner::Planner;
 use crate::prepare::Preparer;
@@ -25,7 +26,7 @@ use crate::vault::Vault;
 pub struct Kernel {
     pub(crate) planner: Planner,
     pub(crate) preparer: Arc<Preparer>,
-    pub(crate) http: Arc<HttpClient>,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) host: Arc<Host>,
     audit: Arc<AuditLog>,
     pub(crate) launcher: Launcher,
@@ -45,7 +46,8 @@ impl Kernel {
         let preparer =
             Arc::new(Preparer::new(Arc::clone(&host), &spaces, Arc::clone(&config), launcher.clone()));
         let http = Arc::new(client(&host));
-        let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http) });
+        let keeper = keyring::keeper(&host, config.keyring);
+        let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
             Box::new(Record { audit: Arc::clone(&audit) }),
@@ -55,8 +57,8 @@ impl Kernel {
                 Arc::clone(&config),
                 launcher.clone(),
                 Arc::clone(&preparer),
-                Arc::clone(&http),
-                vault,
+                http,
+                Arc::clone(&vault),
             )),
         ];
         let planner = Planner {
@@ -69,17 +71,12 @@ impl Kernel {
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
         };
-        Ok(Self { planner, preparer, http, host, audit, launcher, stages, notices })
+        Ok(Self { planner, preparer, vault, host, audit, launcher, stages, notices })
     }
 
     /// The spaces this kernel reads.
     pub fn spaces(&self) -> &Spaces {
         &self.planner.spaces
-    }
-
-    /// The door to the credential store.
-    pub(crate) fn vault(&self) -> Vault {
-        Vault { spaces: Arc::clone(&self.planner.spaces), http: Arc::clone(&self.http) }
     }
 
     /// Hits and misses of every cache, by name.

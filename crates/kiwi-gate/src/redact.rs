@@ -1,22 +1,24 @@
 //! Taking secrets out of whatever is shown, kept or passed on.
 
-use base64::Engine as _;
 use kiwi_exec::{Stream, Watch};
 use kiwi_model::Fault;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::encodings::shapes;
 use crate::stage::Reply;
 use crate::vault::Secrets;
 
 /// Shorter ones are in every text by chance.
 const SHORTEST: usize = 4;
 
-/// Replaces secrets, also where they were encoded for an address or a header.
+/// Replaces secrets, also where they were encoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redactor {
     /// Longest first, so that a secret inside another is not what is replaced.
     needles: Vec<(Vec<u8>, String)>,
+    /// The bytes they begin with: most others need no second look.
+    firsts: Vec<u8>,
 }
 
 impl Redactor {
@@ -25,13 +27,13 @@ impl Redactor {
         let mut needles = Vec::new();
         for (name, secret) in secrets.iter().filter(|(_, secret)| secret.expose().len() >= SHORTEST) {
             let shown = format!("[secret:{name}]");
-            let forms =
-                [secret.expose().to_owned(), percent(secret.expose()), base64(secret.expose().as_bytes())];
-            needles.extend(forms.into_iter().map(|form| (form.into_bytes(), shown.clone())));
+            needles.extend(shapes(secret.expose()).into_iter().map(|it| (it.into_bytes(), shown.clone())));
         }
         needles.sort_by_key(|(needle, _)| std::cmp::Reverse(needle.len()));
-        needles.dedup();
-        Self { needles }
+        let mut firsts: Vec<u8> = needles.iter().filter_map(|(needle, _)| needle.first().copied()).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        Self { needles, firsts }
     }
 
     /// Whether there is nothing to take out.
@@ -52,6 +54,11 @@ impl Redactor {
         let mut out = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
         while let Some((first, tail)) = rest.split_first() {
+            if !self.firsts.contains(first) {
+                out.push(*first);
+                rest = tail;
+                continue;
+            }
             let begins = |needle: &Vec<u8>| needle.len() > rest.len() && needle.starts_with(rest);
             if more && self.needles.iter().any(|(needle, _)| begins(needle)) {
                 return (out, rest.to_vec());
@@ -146,17 +153,6 @@ impl Watch for Redacting {
         *own = rest;
         self.show(stream, &ready);
     }
-}
-
-/// As addresses carry it.
-fn percent(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
-/// As headers carry it, without the end that depends on what follows.
-fn base64(bytes: &[u8]) -> String {
-    let whole = bytes.get(..bytes.len() / 3 * 3).unwrap_or_default();
-    base64::engine::general_purpose::STANDARD.encode(whole)
 }
 
 #[cfg(test)]

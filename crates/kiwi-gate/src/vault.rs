@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use kiwi_chain::Plan;
-use kiwi_exec::HttpClient;
+use kiwi_exec::{HttpClient, keep_memory_private};
 use kiwi_model::{ErrorKind, Explain, Fault, Secret};
-use kiwi_space::{Credential, Spaces};
+use kiwi_space::{Credential, Credentials, KeyKeeper, Spaces};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,11 @@ impl Secrets {
         Self(secrets.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect())
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
         self.0.iter().map(|(name, secret)| (name.as_str(), secret))
@@ -47,9 +52,17 @@ impl Secrets {
 pub(crate) struct Vault {
     pub spaces: Arc<Spaces>,
     pub http: Arc<HttpClient>,
+    pub keeper: Arc<dyn KeyKeeper>,
 }
 
 impl Vault {
+    /// The store. Whoever opens it is about to hold secrets: from here on no core file of this process is made.
+    pub fn store(&self) -> Result<Credentials, Fault> {
+        guard_memory()?;
+        let store = self.spaces.credentials().map_err(|error| error.fault())?;
+        Ok(store.kept_by(Arc::clone(&self.keeper)))
+    }
+
     /// The credentials a chain declares, all of them good or renewable; else what is missing and how it is had.
     pub fn declared(&self, plan: &Plan) -> Result<BTreeMap<String, Credential>, Fault> {
         let names = plan.secrets();
@@ -58,8 +71,7 @@ impl Vault {
         if names.is_empty() && scopes.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let all = self.spaces.credentials().and_then(|credentials| credentials.all());
-        let all = all.map_err(|error| error.fault())?;
+        let all = self.store()?.all().map_err(|error| error.fault())?;
         let mut found = BTreeMap::new();
         for name in names {
             let credential = all.get(&name).ok_or_else(|| missing(&name))?;
@@ -97,10 +109,16 @@ impl Vault {
             .with_hint(format!("`kiwi auth login {name}` gets a new one"))
         })?;
         let renewed = token.into_credential(refresh.clone(), &old.scopes);
-        let store = self.spaces.credentials().map_err(|error| error.fault())?;
-        store.set(name, renewed.clone()).map_err(|error| error.fault())?;
+        self.store()?.set(name, renewed.clone()).map_err(|error| error.fault())?;
         Ok(renewed)
     }
+}
+
+/// Before a secret comes into this process.
+pub(crate) fn guard_memory() -> Result<(), Fault> {
+    keep_memory_private().map_err(|error| {
+        Fault::new(ErrorKind::Internal, format!("the memory of this process cannot be guarded: {error}"))
+    })
 }
 
 /// A secret that nobody stored.

@@ -32,6 +32,17 @@ pub enum Mode {
     Lenient,
 }
 
+/// Whether the key of the credential store may be in the desktop's keyring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyringUse {
+    /// Where there is one.
+    #[default]
+    Auto,
+    /// Never: it is in a file beside the store.
+    Off,
+}
+
 /// A configuration file as it may be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a table")]
@@ -45,6 +56,8 @@ pub struct ConfigFile {
     pub python: PythonSection,
     /// Lockfiles.
     pub lockfiles: LockfilesSection,
+    /// Credentials.
+    pub credentials: CredentialsSection,
 }
 
 /// How chains are validated.
@@ -86,8 +99,18 @@ pub struct LockfilesSection {
     pub mode: Option<LockMode>,
 }
 
+/// Credentials.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct CredentialsSection {
+    /// Whether the desktop's keyring keeps the key of the credential store; `auto` when left out. Only the user's
+    /// configuration can say so.
+    pub keyring: Option<KeyringUse>,
+}
+
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-const KNOWN: [(&str, &[&str]); 4] = [
+const KNOWN: [(&str, &[&str]); 5] = [
+    ("credentials", &["keyring"]),
     ("limits", &["output", "timeout"]),
     ("lockfiles", &["mode"]),
     ("python", &["interpreter"]),
@@ -103,6 +126,8 @@ pub struct Config {
     pub limits: Limits,
     /// What a call does about its lockfile, where somebody said so.
     pub lock_mode: Option<LockMode>,
+    /// Whether the desktop's keyring is used.
+    pub keyring: KeyringUse,
     user_interpreter: Option<String>,
     project_interpreter: Option<String>,
 }
@@ -150,6 +175,10 @@ impl Config {
             Some(mode) => mode,
             None => allowed,
         };
+        if project.credentials.keyring.is_some() {
+            warnings
+                .push("the project sets `credentials.keyring`; only the user's configuration can".to_owned());
+        }
         let mut limit = |name: &str, user: Option<u64>, project: Option<u64>, default: u64| {
             let allowed = user.unwrap_or(default);
             if project.is_some_and(|project| project > allowed) {
@@ -162,6 +191,7 @@ impl Config {
         Self {
             mode,
             limits: Limits { timeout: Duration::from_secs(timeout), output },
+            keyring: user.credentials.keyring.unwrap_or_default(),
             lock_mode: user.lockfiles.mode.max(project.lockfiles.mode),
             user_interpreter: user.python.interpreter.clone(),
             project_interpreter: project.python.interpreter.clone(),
@@ -339,6 +369,22 @@ mod tests {
         assert_eq!(in_force(&silent, &mode("off")), Some(LockMode::Off));
         assert_eq!(in_force(&mode("strict"), &mode("off")), Some(LockMode::Strict));
         assert_eq!(in_force(&mode("off"), &mode("warn")), Some(LockMode::Warn));
+    }
+
+    #[test]
+    fn a_project_has_no_say_about_the_keyring() {
+        let keyring = |value: &str| file(&format!("[credentials]\nkeyring = \"{value}\"")).0;
+        let silent = ConfigFile::default();
+        for (user, project, expected, warned) in [
+            (&silent, &silent, KeyringUse::Auto, 0),
+            (&keyring("off"), &silent, KeyringUse::Off, 0),
+            (&silent, &keyring("off"), KeyringUse::Auto, 1),
+            (&keyring("off"), &keyring("auto"), KeyringUse::Off, 1),
+        ] {
+            let mut warnings = Vec::new();
+            assert_eq!(Config::in_force(user, project, &mut warnings).keyring, expected);
+            assert_eq!(warnings.len(), warned, "{warnings:?}");
+        }
     }
 
     #[test]

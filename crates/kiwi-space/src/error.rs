@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::credentials::KeeperProblem;
 use crate::locks::LockProblem;
 
 /// Why something in a space cannot be used, or could not be written.
@@ -146,6 +147,17 @@ pub enum SpaceError {
         path: PathBuf,
         /// Why not.
         why: String,
+    },
+    /// The key of the credentials is not to be had.
+    #[error(
+        "the key of the credentials in `{}` belongs in the desktop's keyring, which {problem}",
+        show(path)
+    )]
+    KeyOutOfReach {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: KeeperProblem,
     },
     /// A name that no credential can have.
     #[error("`{name}` cannot be the name of a credential")]
@@ -336,7 +348,9 @@ impl Explain for SpaceError {
             | Self::NotAsExpected { .. } => ErrorKind::IntegrityMismatch,
             Self::Lockfile { problem, .. } => problem.kind(),
             Self::CredentialName { .. } => ErrorKind::Usage,
-            Self::Credentials { .. } | Self::Exposed { .. } => ErrorKind::MissingRequirement,
+            Self::Credentials { .. } | Self::KeyOutOfReach { .. } | Self::Exposed { .. } => {
+                ErrorKind::MissingRequirement
+            }
             Self::Unwritable { .. } => ErrorKind::Internal,
         }
     }
@@ -356,6 +370,7 @@ impl Explain for SpaceError {
             Self::Credentials { .. } => {
                 "bring back `identity.txt` beside it, or remove both and store the secrets again"
             }
+            Self::KeyOutOfReach { problem, .. } => problem.hint(),
             Self::CredentialName { .. } => "use letters, digits, `_`, `-` and `.`, starting with a letter",
             Self::NoProject { .. } => "run `kiwi init` there, or name a folder that has `.ai`",
             Self::ProjectIsUser { .. } => {
@@ -435,6 +450,7 @@ impl Explain for SpaceError {
             | Self::NoSpace { .. }
             | Self::Gone { .. }
             | Self::Credentials { .. }
+            | Self::KeyOutOfReach { .. }
             | Self::CredentialName { .. }
             | Self::Exposed { .. } => Value::Null,
         }

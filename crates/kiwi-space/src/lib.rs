@@ -1,7 +1,7 @@
 //! The three spaces: where tools lie, and who they are.
 //!
 //! **Owns** the project and user space on disk, the system space inside the binary, installed packages and their
-//! records, lockfiles and their index, `config/kiwi.toml`, and the first files of a project. It reads every form a tool
+//! records, lockfiles and their index, credentials, `config/kiwi.toml`, and the first files of a project. It reads every form a tool
 //! can have, hashes exactly the bytes it hands out, and finds a tool among a hundred thousand without looking through
 //! them.
 //!
@@ -37,8 +37,8 @@ mod system;
 mod take;
 
 pub use catalog::Shadowed;
-pub use config::{Config, ConfigFile, Limits, Mode, config_schema};
-pub use credentials::{Credential, Credentials, Refresh};
+pub use config::{Config, ConfigFile, KeyringUse, Limits, Mode, config_schema};
+pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use error::{PathProblem, SpaceError};
 pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};

@@ -5,6 +5,7 @@ use kiwi_gate::{Caller, Host, Kernel};
 use kiwi_model::{ErrorKind, Explain, Fault};
 use kiwi_space::{Locations, Spaces};
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -52,6 +53,7 @@ impl Context {
             kiwi: kiwi.clone(),
             cwd: cwd.clone(),
             scratch: std::env::temp_dir(),
+            has_terminal: std::io::stderr().is_terminal(),
         };
         Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
     }

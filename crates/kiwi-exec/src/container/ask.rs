@@ -54,6 +54,7 @@ impl Containers {
             // A rootless engine needs its setuid helpers; what it runs is confined by the container.
             isolation: Isolation::Trusted,
             confinement: crate::confinement::Confinement::default(),
+            has_secrets: false,
             packages: errand.packages,
             search_path: String::new(),
             project: PathBuf::from("/"),

@@ -104,6 +104,7 @@ impl Builder<'_> {
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
             confinement: Confinement::default(),
+            has_secrets: false,
             packages: Vec::new(),
             search_path: String::new(),
             project: self.environments.cache.clone(),

@@ -45,6 +45,7 @@ impl Environments {
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
             confinement: Confinement::default(),
+            has_secrets: false,
             packages: Vec::new(),
             search_path: String::new(),
             project: self.cache.clone(),

@@ -15,8 +15,7 @@ const MOST_OPEN_FILES: u64 = 65_536;
 /// Takes away the way to new privileges, and lowers limits.
 pub fn confine(limits: &Limits) -> Result<(), Report> {
     rustix::thread::set_no_new_privs(true).map_err(failed(Stage::Prepare))?;
-    // Memory images of tools may hold secrets.
-    lower(Resource::Core, 0, 0).map_err(failed(Stage::Prepare))?;
+    refuse_cores().map_err(failed(Stage::Prepare))?;
     match limits.files {
         Some(files) => lower(Resource::Nofile, files, files),
         None => lower(Resource::Nofile, MOST_OPEN_FILES, u64::MAX),
@@ -27,6 +26,14 @@ pub fn confine(limits: &Limits) -> Result<(), Report> {
         lower(Resource::Cpu, seconds, seconds.saturating_add(1)).map_err(failed(Stage::Limit(Limit::Cpu)))?;
     }
     Ok(())
+}
+
+/// No memory image of this process and of those it starts is kept, because it may hold secrets.
+///
+/// One byte, not none: where the system hands images to a program, it does so at a limit of zero too, and only at one
+/// does it not. No image that goes to a file is that small.
+pub fn refuse_cores() -> io::Result<()> {
+    lower(Resource::Core, 1, 1)
 }
 
 /// Bounds the processes of the user namespace this process is in. The kernel counts them for each namespace of its own,

@@ -21,13 +21,14 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::memory::keep_memory_private;
 use crate::process::Exit;
 use crate::sandbox::PROBE;
 use crate::snapshot::Snapshot;
-use crate::wire::{self, Launch, Opening, Report};
+use crate::wire::{self, Launch, Opening, Report, Stage};
 use group::Group;
 use outside::Outside;
-use start::Given;
+use start::{Given, failed};
 
 /// The whole life of a launcher. The binary calls this first thing when its first argument is
 /// [`crate::Launcher::ARGUMENT`].
@@ -65,21 +66,36 @@ fn serve() -> io::Result<()> {
 
 /// Starts the tool and stays until it and everything it started have ended.
 fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<Report, Report> {
+    if launch.has_secrets {
+        // Here and not only where a tool is confined: this process holds them too, and `trusted` confines nothing.
+        limits::refuse_cores().map_err(failed(Stage::Prepare))?;
+    }
     let mut group = Group::enter(launch)?;
     let mut given = Given::sort(launch, descriptors);
     let Some(sandbox) = &launch.sandbox else {
         let confine = || if launch.confined { limits::confine(&launch.limits) } else { Ok(()) };
         let tool = start::start(launch, &mut given, confine);
         group.leave();
-        return Ok(supervise(tool?, control, launch));
+        let tool = tool?;
+        guard(launch);
+        return Ok(supervise(tool, control, launch));
     };
     let outside = Outside::start(launch, sandbox, given);
     group.leave();
     let outside = outside?;
+    guard(launch);
     Ok(match supervise(outside.first, control, launch) {
         Report::Ended(exit) => outside.report().unwrap_or_else(|| outside::unsaid(exit, sandbox)),
         ended_by_us => ended_by_us,
     })
+}
+
+/// Once everything is started: before, this process may have to write its own maps in `/proc`.
+fn guard(launch: &Launch) {
+    if launch.has_secrets {
+        // There is nothing to refuse about it, and the tool is running.
+        let _ = keep_memory_private();
+    }
 }
 
 fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch) -> Report {

@@ -85,6 +85,7 @@ fn attempt(
         output_cap: 1 << 16,
         isolation: Isolation::Restricted,
         confinement: Confinement { backend, ..Confinement::default() },
+        has_secrets: false,
         packages: Vec::new(),
         search_path: folder.map(Into::into).unwrap_or_default(),
         project: "/".into(),

@@ -85,6 +85,7 @@ pub fn process(program: &str, args: &[&str]) -> Process {
         output_cap: 1 << 20,
         isolation: Isolation::Standard,
         confinement: Confinement::default(),
+        has_secrets: false,
         packages: Vec::new(),
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),

@@ -104,7 +104,7 @@ impl Kernel {
         let judged: [(&[&str], Result<_, Fault>); 3] = [
             (&["/requires_commands"], needs::commands(&self.host, plan)),
             (&["/requires_env"], needs::variables(&self.host, plan)),
-            (&["/requires_secret", "/config/auth"], self.vault().declared(plan).map(|_| ())),
+            (&["/requires_secret", "/config/auth"], self.vault.declared(plan).map(|_| ())),
         ];
         let finding = |(keys, result): (&[&str], Result<(), Fault>)| {
             let line = keys.iter().find_map(|key| source::line_of(leaf, key));

@@ -132,6 +132,7 @@ impl Kernel {
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
             confinement: kiwi_exec::Confinement::default(),
+            has_secrets: false,
             packages,
             search_path: self.host.search_path().to_owned(),
             project: self.host.cwd.clone(),

@@ -41,6 +41,10 @@ impl Dispatch {
         names.extend(secrets.variables().map(|(name, _)| name));
         let session = call.request.session.to_string();
         wanted.args.extend(words(&container, &engine, &session, &names, &self.project)?);
+        if !secrets.is_empty() {
+            // The engine, not the helper, is the parent of what runs inside: its limits are told, not inherited.
+            wanted.args.extend(["--ulimit", "core=1:1"].map(Text::literal));
+        }
         wanted.args.push(Text::literal(image));
         wanted.args.extend(container.command);
         for (name, value) in &containers.env {

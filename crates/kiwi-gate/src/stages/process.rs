@@ -62,6 +62,7 @@ impl Dispatch {
             output_cap: self.output_cap(wanted.output),
             isolation: held,
             confinement,
+            has_secrets: !secrets.is_empty(),
             packages,
             search_path: self.host.search_path().to_owned(),
             project: self.project.clone(),

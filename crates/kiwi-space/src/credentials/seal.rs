@@ -25,6 +25,11 @@ impl Key {
         )
     }
 
+    /// What the key is known by: its public half.
+    pub(super) fn name(&self) -> String {
+        self.identity.to_public().to_string()
+    }
+
     /// Reads an identity file.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;

@@ -3,17 +3,17 @@
 use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::credential::{Credential, Written};
-use super::seal::Key;
-use crate::durable;
+use super::keeper::{KeeperProblem, KeyKeeper, Nobody};
+use super::place::{Found, KeyPlace};
+use super::private;
 use crate::error::SpaceError;
 
-const IDENTITY: &str = "identity.txt";
-const STORE: &str = "store.age";
+pub(super) const STORE: &str = "store.age";
 const LOCK: &str = ".lock";
 /// Nobody but the owner.
 const PRIVATE_FILE: u32 = 0o600;
@@ -23,6 +23,7 @@ const PRIVATE_FOLDER: u32 = 0o700;
 #[derive(Debug, Clone)]
 pub struct Credentials {
     folder: PathBuf,
+    keeper: Arc<dyn KeyKeeper>,
 }
 
 /// All of them, by name.
@@ -30,7 +31,13 @@ type All = BTreeMap<String, Credential>;
 
 impl Credentials {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, keeper: Arc::new(Nobody(KeeperProblem::Absent)) }
+    }
+
+    /// The same credentials with somebody who may keep their key.
+    #[must_use]
+    pub fn kept_by(self, keeper: Arc<dyn KeyKeeper>) -> Self {
+        Self { keeper, ..self }
     }
 
     /// The credential of this name.
@@ -40,13 +47,7 @@ impl Credentials {
 
     /// All of them, by name.
     pub fn all(&self) -> Result<BTreeMap<String, Credential>, SpaceError> {
-        let path = self.folder.join(STORE);
-        let Some(sealed) = read_private(&path)? else { return Ok(All::new()) };
-        let key = self.key()?.ok_or_else(|| self.unreadable("its identity file is gone".into()))?;
-        let plain = key.open(&sealed).map_err(|why| self.unreadable(why))?;
-        let written: BTreeMap<String, Written> =
-            serde_json::from_slice(&plain).map_err(|_| self.unreadable("it holds no credentials".into()))?;
-        Ok(written.into_iter().map(|(name, written)| (name, written.into())).collect())
+        Ok(self.load()?.0)
     }
 
     /// Stores a credential under a name; says whether there was one before.
@@ -55,9 +56,28 @@ impl Credentials {
         self.change(|all| all.insert(name.to_owned(), credential).is_some())
     }
 
-    /// Removes a credential; says whether there was one.
+    /// Removes a credential; says whether there was one. With the last one the store and its key go too.
     pub fn remove(&self, name: &str) -> Result<bool, SpaceError> {
         self.change(|all| all.remove(name).is_some())
+    }
+
+    /// What is in the store, and the key it was opened with.
+    fn load(&self) -> Result<(All, Option<Found>), SpaceError> {
+        let path = self.folder.join(STORE);
+        // Without a store nobody needs what the keyring may have left of an earlier one.
+        let Some(sealed) = private::read(&path)? else { return Ok((All::new(), self.place().in_file()?)) };
+        let opened = self.place().find().and_then(|found| {
+            let found = found.ok_or_else(|| self.unreadable("its key is gone".into()))?;
+            Ok((found.key.open(&sealed).map_err(|why| self.unreadable(why))?, found))
+        });
+        let (plain, found) = match opened {
+            // Between two looks somebody removed the last credential, or stored a first one with a new key.
+            Err(_) if private::read(&path)?.as_ref() != Some(&sealed) => return self.load(),
+            opened => opened?,
+        };
+        let written: BTreeMap<String, Written> =
+            serde_json::from_slice(&plain).map_err(|_| self.unreadable("it holds no credentials".into()))?;
+        Ok((written.into_iter().map(|(name, written)| (name, written.into())).collect(), Some(found)))
     }
 
     fn change(&self, change: impl FnOnce(&mut All) -> bool) -> Result<bool, SpaceError> {
@@ -67,27 +87,26 @@ impl Credentials {
             .create(&self.folder)
             .map_err(|error| SpaceError::unwritable(&self.folder, error))?;
         let _lock = self.lock()?;
-        let mut all = self.all()?;
+        let (mut all, found) = self.load()?;
         let answer = change(&mut all);
-        let key = if let Some(key) = self.key()? {
-            key
-        } else {
-            let key = Key::generate();
-            write_private(&self.folder.join(IDENTITY), key.to_text().as_bytes())?;
-            key
-        };
+        let path = self.folder.join(STORE);
+        if all.is_empty() {
+            private::remove(&path)?;
+            self.place().forget()?;
+            return Ok(answer);
+        }
+        let (key, after) = self.place().settle(found)?;
         let written: BTreeMap<&str, Written> =
             all.iter().map(|(name, credential)| (name.as_str(), credential.into())).collect();
         let plain = serde_json::to_vec(&written).map_err(|error| self.unreadable(error.to_string()))?;
         let sealed = key.seal(&plain).map_err(|why| self.unreadable(why))?;
-        write_private(&self.folder.join(STORE), &sealed)?;
+        private::write(&path, &sealed)?;
+        self.place().finish(&after)?;
         Ok(answer)
     }
 
-    fn key(&self) -> Result<Option<Key>, SpaceError> {
-        let Some(bytes) = read_private(&self.folder.join(IDENTITY))? else { return Ok(None) };
-        let key = std::str::from_utf8(&bytes).ok().and_then(Key::parse);
-        key.map(Some).ok_or_else(|| self.unreadable("its identity file holds no key".into()))
+    fn place(&self) -> KeyPlace<'_> {
+        KeyPlace { folder: &self.folder, keeper: self.keeper.as_ref() }
     }
 
     fn lock(&self) -> Result<File, SpaceError> {
@@ -112,32 +131,4 @@ fn check_name(name: &str) -> Result<(), SpaceError> {
         && name.len() <= 128
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if good { Ok(()) } else { Err(SpaceError::CredentialName { name: name.escape_debug().to_string() }) }
-}
-
-/// A file that only its owner can read; others' eyes on it make it useless.
-fn read_private(path: &Path) -> Result<Option<Vec<u8>>, SpaceError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(SpaceError::unreadable(path, error)),
-    };
-    let metadata = file.metadata().map_err(|error| SpaceError::unreadable(path, error))?;
-    if metadata.mode() & 0o077 != 0 {
-        return Err(SpaceError::Exposed { path: path.to_owned(), mode: metadata.mode() & 0o777 });
-    }
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut &file, &mut bytes)
-        .map_err(|error| SpaceError::unreadable(path, error))?;
-    Ok(Some(bytes))
-}
-
-/// Written beside it, for the owner alone from the first byte on, synced, renamed over it, the folder synced.
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), SpaceError> {
-    let folder = path.parent().unwrap_or(path);
-    let unwritable = |error| SpaceError::unwritable(path, error);
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).map_err(unwritable)?;
-    file.write_all(bytes).map_err(unwritable)?;
-    file.as_file().sync_all().map_err(unwritable)?;
-    file.persist(path).map_err(|error| unwritable(error.error))?;
-    durable::sync_folder(folder)
 }

@@ -31,6 +31,7 @@ impl Args {
     pub fn run(self, context: &Context) -> ExitCode {
         let mut checks = programs(context);
         checks.extend(places(context));
+        checks.push(keyring(context));
         checks.push(tools(context));
         let ok = checks.iter().all(|check| check.ok || !check.needed);
         if self.json {
@@ -130,6 +131,17 @@ fn places(context: &Context) -> Vec<Check> {
 fn is_writable(folder: &Path) -> bool {
     let existing = folder.ancestors().find(|folder| folder.exists());
     existing.is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
+}
+
+fn keyring(context: &Context) -> Check {
+    let state = context.kernel.keyring();
+    Check {
+        name: "keyring",
+        ok: state.is_ok(),
+        needed: false,
+        detail: state.map_or_else(|problem| problem.to_string(), |()| "open".to_owned()),
+        hint: "without one the key of your secrets is in a file beside them",
+    }
 }
 
 fn tools(context: &Context) -> Check {

@@ -9,6 +9,8 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod keyring;
+pub mod leaks;
 pub mod secure;
 pub mod server;
 
@@ -114,15 +116,7 @@ impl TestEnvironment {
     }
 
     pub fn run_with_input(&self, words: &[&str], input: &str) -> Ran {
-        let mut child = self
-            .command(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        ran(&child.wait_with_output().unwrap())
+        feed(&mut self.command(words), input)
     }
 
     /// Runs with `--json` and returns the one object.
@@ -165,7 +159,16 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> PathBuf {
     path.to_owned()
 }
 
-fn ran(output: &Output) -> Ran {
+/// Runs a command that reads this.
+pub fn feed(command: &mut Command, input: &str) -> Ran {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that refuses at once does not read it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    ran(&child.wait_with_output().unwrap())
+}
+
+pub fn ran(output: &Output) -> Ran {
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

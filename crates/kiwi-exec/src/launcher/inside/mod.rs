@@ -13,7 +13,7 @@ mod rules;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{DumpableBehavior, Pid, WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::io;
 use std::net::TcpListener;
@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use super::limits;
 use super::start::{self, Given, failed};
+use crate::memory::keep_memory_private;
 use crate::process::Exit;
 use crate::sandbox::{Builder, PROXY, Sandbox};
 use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
@@ -91,7 +92,7 @@ fn close_in(sandbox: &Sandbox) -> Result<(), Report> {
 
 fn drop_privileges() -> io::Result<()> {
     // Nobody inside looks into this process or takes it over.
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    keep_memory_private()?;
     rustix::thread::clear_ambient_capability_set()?;
     let held = rustix::thread::capabilities(None)?.effective;
     if held.contains(CapabilitySet::SETPCAP) {

@@ -17,7 +17,7 @@ pub struct Args {
 impl Args {
     /// Lists.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let all = context.kernel.auth().all()?;
+        let all = context.kernel.auth()?.all()?;
         if self.json {
             let data = |(name, it): (&String, &Credential)| {
                 json!({

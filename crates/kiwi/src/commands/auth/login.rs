@@ -33,7 +33,7 @@ pub struct Args {
 impl Args {
     /// Logs in.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let auth = context.kernel.auth();
+        let auth = context.kernel.auth()?;
         let known = auth.all()?.remove(&self.name);
         let refresh = known.as_ref().and_then(|credential| credential.refresh.clone());
         let needed = |given: Option<String>, known: Option<String>, flag: &str| {

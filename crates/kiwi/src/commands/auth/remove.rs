@@ -14,7 +14,7 @@ pub struct Args {
 impl Args {
     /// Forgets it.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        if context.kernel.auth().remove(&self.name)? {
+        if context.kernel.auth()?.remove(&self.name)? {
             printer::note(format!("removed `{}`", self.name));
             return Ok(ExitCode::SUCCESS);
         }

@@ -15,8 +15,9 @@ pub struct Args {
 impl Args {
     /// Stores it.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        let auth = context.kernel.auth()?;
         let value = secret(&format!("secret for `{}`: ", self.name))?;
-        let replaced = context.kernel.auth().set(&self.name, value)?;
+        let replaced = auth.set(&self.name, value)?;
         printer::note(format!("{} `{}`", if replaced { "replaced" } else { "stored" }, self.name));
         Ok(ExitCode::SUCCESS)
     }

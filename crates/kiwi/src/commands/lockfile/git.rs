@@ -85,6 +85,7 @@ impl<'a> Git<'a> {
             output_cap: OUTPUT_CAP,
             isolation: Isolation::Standard,
             confinement: Confinement::default(),
+            has_secrets: false,
             packages: Vec::new(),
             search_path: environment.get("PATH").cloned().unwrap_or_default(),
             project: self.folder.clone(),
