@@ -5,11 +5,12 @@
 //! **Deliberately absent**: absolute claims. A figure is a ratio wherever there is something to compare with, because
 //! times differ between machines; a bar that is missed makes the run fail.
 //!
-//! Read first: [`kernel`] and [`lockfiles`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
+//! Read first: [`kernel`], [`lockfiles`] and [`exec`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
 #![expect(clippy::disallowed_methods, reason = "not shipped; it starts what it measures against")]
 
 mod cold;
+mod exec;
 mod fixture;
 mod hash;
 mod instructions;
@@ -33,7 +34,7 @@ pub struct Setup {
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel|lockfiles --kiwi FILE --out FILE, and for kernel --peer-python FILE --peer-script FILE (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -55,6 +56,11 @@ fn run(args: &[String]) -> Result<bool> {
             instructions::plans(folder.as_ref(), turns.parse()?)?;
             Ok(true)
         }
+        // Started by itself, to hold memory.
+        ("holder", [kiwi, scratch, mib]) => {
+            exec::hold(kiwi.as_ref(), scratch.as_ref(), mib.parse()?)?;
+            Ok(true)
+        }
         ("kernel", _) => {
             let program = peer::Program {
                 python: option(options, "--peer-python")?,
@@ -63,6 +69,14 @@ fn run(args: &[String]) -> Result<bool> {
             kernel::run(&setup(options)?, &program)
         }
         ("lockfiles", _) => lockfiles::run(&setup(options)?),
+        ("exec", _) => {
+            let programs = exec::Programs {
+                python: option(options, "--peer-python")?,
+                peer: option(options, "--peer-script")?,
+                uv: option(options, "--uv")?,
+            };
+            exec::run(&setup(options)?, &programs)
+        }
         _ => bail!(USAGE),
     }
 }

@@ -72,6 +72,39 @@ pub fn interleave(
     Ok((first, second))
 }
 
+/// One of several things to run in turn; it takes its own time, which may be less than the whole call.
+pub type Side<'a> = Box<dyn FnMut() -> Result<Duration> + 'a>;
+
+/// Runs all sides in turn, each `turns` times after a tenth of that as warm-up; the samples of each, in that order.
+pub fn rotate(turns: usize, sides: &mut [Side<'_>]) -> Result<Vec<Samples>> {
+    if turns == 0 || sides.is_empty() {
+        bail!("nothing to measure");
+    }
+    for _ in 0..turns.div_ceil(10) {
+        for side in &mut *sides {
+            side()?;
+        }
+    }
+    let mut samples = vec![Samples::default(); sides.len()];
+    for turn in 0..turns {
+        // Another one goes first each time, and every other time the order is reversed: nobody always follows the
+        // same neighbour.
+        let order = (0..sides.len()).map(|place| (place + turn) % sides.len());
+        let order: Vec<usize> = if turn % 2 == 0 { order.collect() } else { order.rev().collect() };
+        for at in order {
+            if let (Some(side), Some(samples)) = (sides.get_mut(at), samples.get_mut(at)) {
+                samples.push(side()?);
+            }
+        }
+    }
+    Ok(samples)
+}
+
+/// A side whose time is that of the whole call.
+pub fn side<'a>(mut work: impl FnMut() -> Result<()> + 'a) -> Side<'a> {
+    Box::new(move || Ok(time(&mut work)?.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +133,23 @@ mod tests {
         )
         .expect("samples");
         assert_eq!((a, b, first.count(), second.count()), (22, 22, 20, 20));
+    }
+
+    #[test]
+    fn every_side_has_its_turns() {
+        let counts = [0, 1, 2].map(std::cell::Cell::new);
+        let mut sides: Vec<Side<'_>> = counts
+            .iter()
+            .map(|count| {
+                side(|| {
+                    count.set(count.get() + 10);
+                    Ok(())
+                })
+            })
+            .collect();
+        let samples = rotate(20, &mut sides).expect("samples");
+        assert_eq!(samples.iter().map(Samples::count).collect::<Vec<_>>(), [20, 20, 20]);
+        drop(sides);
+        assert_eq!(counts.map(std::cell::Cell::into_inner), [220, 221, 222]);
     }
 }

@@ -25,9 +25,22 @@ pub fn lockfiles() -> Result<()> {
     measure("lockfiles", &[])
 }
 
+/// The bars of running: starts, walls, whole tools.
+pub fn exec() -> Result<()> {
+    for program in ["bash", "busybox", "bwrap", "python3"] {
+        if find(program).is_none() {
+            bail!("`{program}` is needed to measure with; `cargo xtask test` installs it");
+        }
+    }
+    let python = peer_environment("ryeos", &root()?.join("benches/peers/ryeos.txt"))?;
+    let script = root()?.join("benches/peers/ryeos_run.py");
+    let uv = peer_environment("uv", &root()?.join("benches/peers/uv.txt"))?.with_file_name("uv");
+    measure("exec", &[("--peer-python", python), ("--peer-script", script), ("--uv", uv)])
+}
+
 /// Every area; one that fails stops no other.
 pub fn all() -> Result<()> {
-    let areas = [("kernel", kernel()), ("lockfiles", lockfiles())];
+    let areas = [("kernel", kernel()), ("lockfiles", lockfiles()), ("exec", exec())];
     let failed: Vec<String> = areas
         .into_iter()
         .filter_map(|(area, result)| result.err().map(|error| format!("{area}: {error:#}")))

@@ -13,6 +13,7 @@ pub mod keyring;
 pub mod leaks;
 pub mod secure;
 pub mod server;
+pub mod storm;
 
 use kiwi_model::{Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
