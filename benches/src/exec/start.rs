@@ -77,6 +77,7 @@ fn process(words: &[&str], hold: Hold) -> Result<Process> {
             network: Network { hosts },
             ..Confinement::default()
         },
+        has_secrets: false,
         packages: Vec::new(),
         search_path: PATH.into(),
         project: "/".into(),

@@ -24,8 +24,13 @@ impl Warm {
         let home = project.home();
         let mut environment: std::collections::BTreeMap<String, String> = std::env::vars().collect();
         environment.insert("HOME".into(), home.to_string_lossy().into_owned());
-        let host =
-            Host { environment, kiwi: kiwi.to_owned(), cwd: project.root(), scratch: std::env::temp_dir() };
+        let host = Host {
+            environment,
+            kiwi: kiwi.to_owned(),
+            cwd: project.root(),
+            scratch: std::env::temp_dir(),
+            has_terminal: false,
+        };
         let kernel = Kernel::new(Arc::new(spaces(project)?), host).map_err(|fault| anyhow!(fault.message))?;
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime")?;
         Ok(Self { kernel, runtime, session: Session::start() })

@@ -3,7 +3,8 @@
 //! Kiwi makes itself a subreaper, so the processes of a lost launcher become Kiwi's children. No other room of Kiwi
 //! starts processes, so a child that is not one of our launchers and is younger than the lost one belonged to it.
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 use std::collections::BTreeSet;
 use std::io;
 use std::process::{Child, Command};
@@ -36,25 +37,51 @@ pub fn start_launcher(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// Waits for a launcher that has ended or is about to; whether it ended in order.
-pub fn reap_launcher(child: &mut Child) -> bool {
-    let status = child.wait();
+/// Waits for a launcher that has said its last.
+pub fn reap_launcher(child: &mut Child) {
+    let _ = child.wait();
     if let Ok(pid) = i32::try_from(child.id()) {
         launchers().remove(&pid);
     }
-    status.is_ok_and(|status| status.success())
+}
+
+/// Waits for a launcher that ends by itself, for so long; what it leaves behind is ended. Whatever happened to it, it is
+/// looked at before it is waited for: once it is gone, nobody can tell which processes were its own.
+pub fn see_off(child: &mut Child, call: &str, patience: Duration) {
+    let Some(pid) = number(child) else { return };
+    let state = if has_ended_within(pid, patience) { state(pid) } else { None };
+    if state.is_some_and(|state| state.exit_status() == Some(0)) {
+        reap_launcher(child);
+    } else {
+        end_lost(child, call);
+    }
 }
 
 /// Kills a launcher that is of no use any more, ends what it leaves behind, and waits for it.
 pub fn end_lost(child: &mut Child, call: &str) {
     let _ = child.kill();
-    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    let Some(pid) = number(child) else { return };
     // Only when it is a zombie have its children become ours.
-    let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    let _ = state(pid);
     if let Some(launcher) = Proc::read(pid) {
         sweep(&launcher, call);
     }
     reap_launcher(child);
+}
+
+fn number(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// How a process ended, once it has; it stays a zombie.
+fn state(pid: Pid) -> Option<WaitIdStatus> {
+    rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).ok()?
+}
+
+fn has_ended_within(pid: Pid, patience: Duration) -> bool {
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    let mut fds = [PollFd::new(&handle, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Timespec::try_from(patience).ok().as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 fn sweep(launcher: &Proc, call: &str) {

@@ -55,27 +55,35 @@ impl Launcher {
 
         let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
         let (mut running, pipes) = Running::adopt(self, started)?;
-        let stdout = Capture::new(Stream::Stdout, pipes.stdout, output_cap)?;
-        let stderr = Capture::new(Stream::Stderr, pipes.stderr, output_cap)?;
-
-        // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still being
-        // loaded, the files are put in place.
-        let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
-        running.tell(&framed(&opening)?, &[]).await?;
-        let Placed { snapshot, sealed } = tokio::select! {
-            placed = place(placement, packages) => placed?,
-            () = &mut cancel => return Err(ExecError::Cancelled),
+        let begun = async {
+            let stdout = Capture::new(Stream::Stdout, pipes.stdout, output_cap)?;
+            let stderr = Capture::new(Stream::Stderr, pipes.stderr, output_cap)?;
+            // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
+            // being loaded, the files are put in place.
+            let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
+            running.tell(&framed(&opening)?, &[]).await?;
+            let Placed { snapshot, sealed } = tokio::select! {
+                placed = place(placement, packages) => placed?,
+                () = &mut cancel => return Err(ExecError::Cancelled),
+            };
+            running.snapshot = snapshot;
+            launch.files = sealed.len();
+            let stdin = if launch.stdin { Some(sealed_stdin(&stdin)?) } else { None };
+            let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
+            let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
+            let (proxy, channel) = proxy.unzip();
+            let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
+            let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
+            running.tell(&framed(&launch)?, &descriptors).await?;
+            Ok((stdout, stderr, proxy))
         };
-        running.snapshot = snapshot;
-        launch.files = sealed.len();
-        let stdin = if launch.stdin { Some(sealed_stdin(&stdin)?) } else { None };
-        let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
-        let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
-        let (proxy, channel) = proxy.unzip();
-        let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
-        let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
-        running.tell(&framed(&launch)?, &descriptors).await?;
-        drop(owned);
+        let (stdout, stderr, proxy) = match begun.await {
+            Ok(begun) => begun,
+            Err(error) => {
+                running.abandon().await;
+                return Err(error);
+            }
+        };
 
         let limits = Limits { timeout, grace: self.grace, output_cap };
         let attended = Attended { running, stdout, stderr, ending: None };

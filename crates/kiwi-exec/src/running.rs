@@ -1,9 +1,7 @@
 //! Kiwi's end of one launcher.
 #![expect(clippy::disallowed_methods, reason = "the one place where launchers are started")]
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::Shutdown;
-use rustix::process::{Pid, PidfdFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -183,6 +181,25 @@ impl Running {
         }
     }
 
+    /// Ends a launcher that was not told what to start, or not all of it, and waits until nothing of it is left.
+    pub async fn abandon(mut self) {
+        if let Some(farewell) = self.farewell() {
+            let _ = tokio::task::spawn_blocking(farewell).await;
+        }
+    }
+
+    /// Closes the socket; what is given still has to be done, and waits for the launcher to leave.
+    fn farewell(&mut self) -> Option<impl FnOnce() + Send + use<>> {
+        let mut child = self.child.take()?;
+        let (call, snapshot, patience) =
+            (std::mem::take(&mut self.call), self.snapshot.take(), self.patience);
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
+        Some(move || {
+            orphans::see_off(&mut child, &call, patience);
+            drop(snapshot);
+        })
+    }
+
     async fn give_up(&mut self, mut child: Child) {
         let call = std::mem::take(&mut self.call);
         let snapshot = self.snapshot.take();
@@ -197,26 +214,8 @@ impl Running {
 impl Drop for Running {
     /// Nobody waits for the result any more, but somebody has to wait for the launcher.
     fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
-        let (call, snapshot, patience) =
-            (std::mem::take(&mut self.call), self.snapshot.take(), self.patience);
-        let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
-        let wait = move || {
-            if !(has_ended_within(&child, patience) && orphans::reap_launcher(&mut child)) {
-                orphans::end_lost(&mut child, &call);
-            }
-            drop(snapshot);
-        };
+        let Some(farewell) = self.farewell() else { return };
         // Without a thread the launcher still ends everything; only its zombie stays until Kiwi ends.
-        let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(wait);
+        let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(farewell);
     }
-}
-
-fn has_ended_within(child: &Child, patience: Duration) -> bool {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let Some(handle) = pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()) else {
-        return false;
-    };
-    let mut fds = [PollFd::new(&handle, PollFlags::IN)];
-    rustix::event::poll(&mut fds, Timespec::try_from(patience).ok().as_ref()).is_ok_and(|ready| ready > 0)
 }
