@@ -1,7 +1,7 @@
 //! The path of a call, start to end.
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
-use kiwi_exec::Launcher;
+use kiwi_exec::{Launcher, Limits};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, Explain, Fault, Status, ToolRef, canonical};
@@ -99,6 +99,17 @@ impl Kernel {
     /// The tool that is meant, whether or not its chain is sound.
     pub fn find(&self, tool: &ToolRef) -> Result<Arc<Tool>, Fault> {
         kiwi_chain::find(self.planner.spaces.as_ref(), tool).map_err(|error| error.fault())
+    }
+
+    /// What builds the walls of sandboxes here, and what limits of whole calls are held by; each found out by trying.
+    pub async fn walls(&self) -> [(&'static str, Result<&'static str, Fault>); 2] {
+        let sandbox = self.launcher.sandbox(self.host.search_path()).await;
+        let limits = Limits { memory: Some(1 << 28), pids: Some(64), ..Limits::default() };
+        let limits = self.launcher.holds(limits).await.map(|()| "memory and processes, by control groups");
+        [
+            ("sandbox", sandbox.map_err(|error| error.fault())),
+            ("limits", limits.map_err(|error| error.fault())),
+        ]
     }
 
     /// Gets the next call's launcher going while that call is still being planned. For a face that makes one call.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::plan::Builder;
-use crate::confinement::{Backend, Confinement};
+use crate::confinement::{Backend, Confinement, Limits};
 use crate::error::ExecError;
 use crate::process::{Launcher, Process, Unwatched};
 use crate::which::ProgramSearch;
@@ -74,22 +74,9 @@ fn attempt(
 ) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
     let launcher = Launcher::new(&launcher.program, &launcher.scratch);
     let backend = if bubblewrap.is_some() { Backend::Bubblewrap } else { Backend::Native };
-    let folder = bubblewrap.and_then(Path::parent).map(Path::to_string_lossy);
-    let process = Process {
-        program: Text(vec![Piece::Kiwi]),
-        args: vec![Text::literal(Launcher::ARGUMENT), Text::literal(PROBE)],
-        env: Vec::new(),
-        cwd: "/".into(),
-        stdin: Vec::new(),
-        timeout: Duration::from_secs(10),
-        output_cap: 1 << 16,
-        isolation: Isolation::Restricted,
-        confinement: Confinement { backend, ..Confinement::default() },
-        has_secrets: false,
-        packages: Vec::new(),
-        search_path: folder.map(Into::into).unwrap_or_default(),
-        project: "/".into(),
-    };
+    let mut process = probe(Isolation::Restricted, Confinement { backend, ..Confinement::default() });
+    process.search_path =
+        bubblewrap.and_then(Path::parent).map(Path::to_string_lossy).map(Into::into).unwrap_or_default();
     Box::pin(async move {
         match launcher.run(process, &Unwatched, std::future::pending()).await {
             Ok(finished) if finished.exit.is_success() => None,
@@ -98,4 +85,41 @@ fn attempt(
             Err(error) => Some(error.to_string()),
         }
     })
+}
+
+/// The launcher itself as a process that ends at once.
+fn probe(isolation: Isolation, confinement: Confinement) -> Process {
+    Process {
+        program: Text(vec![Piece::Kiwi]),
+        args: vec![Text::literal(Launcher::ARGUMENT), Text::literal(PROBE)],
+        env: Vec::new(),
+        cwd: "/".into(),
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(10),
+        output_cap: 1 << 16,
+        isolation,
+        confinement,
+        has_secrets: false,
+        packages: Vec::new(),
+        search_path: String::new(),
+        project: "/".into(),
+    }
+}
+
+impl Launcher {
+    /// Who builds the walls of a sandbox here, found out by trying.
+    pub async fn sandbox(&self, search_path: &str) -> Result<&'static str, ExecError> {
+        let mut process = probe(Isolation::Restricted, Confinement::default());
+        search_path.clone_into(&mut process.search_path);
+        Ok(match choose(self, &process).await? {
+            Some(Builder::Bubblewrap(_)) => "bubblewrap, landlock and seccomp",
+            Some(Builder::Native) | None => "namespaces, landlock and seccomp",
+        })
+    }
+
+    /// Whether limits of a whole call can be held here, found out by trying.
+    pub async fn holds(&self, limits: Limits) -> Result<(), ExecError> {
+        let process = probe(Isolation::Standard, Confinement { limits, ..Confinement::default() });
+        self.run(process, &Unwatched, std::future::pending()).await.map(|_| ())
+    }
 }

@@ -1,6 +1,7 @@
 use kiwi_exec::ProgramSearch;
-use kiwi_model::Space;
+use kiwi_model::{Fault, Space};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ struct Check {
     /// Without it Kiwi itself does not work; the rest only some tools need.
     needed: bool,
     detail: String,
-    hint: &'static str,
+    hint: Cow<'static, str>,
 }
 
 impl Args {
@@ -31,6 +32,7 @@ impl Args {
     pub fn run(self, context: &Context) -> ExitCode {
         let mut checks = programs(context);
         checks.extend(places(context));
+        checks.extend(walls(context));
         checks.push(keyring(context));
         checks.push(tools(context));
         let ok = checks.iter().all(|check| check.ok || !check.needed);
@@ -38,7 +40,7 @@ impl Args {
             let list: Vec<Value> = checks
                 .iter()
                 .map(|check| {
-                    let hint = (!check.ok).then_some(check.hint);
+                    let hint = (!check.ok).then_some(&check.hint);
                     json!({"name": check.name, "ok": check.ok, "needed": check.needed, "detail": check.detail, "hint": hint})
                 })
                 .collect();
@@ -91,7 +93,7 @@ fn programs(context: &Context) -> Vec<Check> {
     .map(|(name, hint)| {
         let found = search.find(name);
         let detail = found.as_ref().map_or_else(|| "not found".to_owned(), |path| path.display().to_string());
-        Check { name, ok: found.is_some(), needed: false, detail, hint }
+        Check { name, ok: found.is_some(), needed: false, detail, hint: hint.into() }
     })
     .collect()
 }
@@ -108,21 +110,21 @@ fn places(context: &Context) -> Vec<Check> {
             ok: spaces.project_root().is_some(),
             needed: false,
             detail: shown(spaces.project_root()),
-            hint: "`kiwi init` makes one",
+            hint: "`kiwi init` makes one".into(),
         },
         Check {
             name: "user space",
             ok: spaces.user_root().is_some(),
             needed: false,
             detail: shown(spaces.user_root()),
-            hint: "set HOME or KIWI_USER_SPACE",
+            hint: "set HOME or KIWI_USER_SPACE".into(),
         },
         Check {
             name: "audit log",
             ok: writable,
             needed: true,
             detail: shown(state),
-            hint: "calls are refused while it cannot be written",
+            hint: "calls are refused while it cannot be written".into(),
         },
     ]
 }
@@ -133,6 +135,18 @@ fn is_writable(folder: &Path) -> bool {
     existing.is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
+fn walls(context: &Context) -> Vec<Check> {
+    let Ok(walls) = Context::wait(context.kernel.walls()) else { return Vec::new() };
+    let check = |(name, state): (&'static str, Result<&str, Fault>)| Check {
+        name,
+        ok: state.is_ok(),
+        needed: false,
+        hint: state.as_ref().err().and_then(|fault| fault.hint.clone()).unwrap_or_default().into(),
+        detail: state.map_or_else(|fault| fault.message, str::to_owned),
+    };
+    walls.into_iter().map(check).collect()
+}
+
 fn keyring(context: &Context) -> Check {
     let state = context.kernel.keyring();
     Check {
@@ -140,7 +154,7 @@ fn keyring(context: &Context) -> Check {
         ok: state.is_ok(),
         needed: false,
         detail: state.map_or_else(|problem| problem.to_string(), |()| "open".to_owned()),
-        hint: "without one the key of your secrets is in a file beside them",
+        hint: "without one the key of your secrets is in a file beside them".into(),
     }
 }
 
@@ -161,6 +175,6 @@ fn tools(context: &Context) -> Check {
         ok: broken.is_empty(),
         needed: false,
         detail,
-        hint: "`kiwi tool check` says what is wrong",
+        hint: "`kiwi tool check` says what is wrong".into(),
     }
 }
