@@ -25,7 +25,7 @@ pub enum ChainError {
     Invalid(Report),
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    #[error("the merged configuration does not suit `{primitive}`: {complaint}")]
+    #[error("{file}: {}", misfit(primitive, complaint))]
     Config { file: String, primitive: ToolId, pointer: String, complaint: String, hint: Option<String> },
     #[error("{}", .problems.join("; "))]
     InvalidParams { problems: Vec<String>, schema: Value },
@@ -118,6 +118,10 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
+fn misfit(primitive: &ToolId, complaint: &str) -> String {
+    format!("the merged configuration does not suit `{primitive}`: {complaint}")
+}
+
 fn names(path: &[ToolId]) -> String {
     path.iter().map(ToolId::as_str).collect::<Vec<_>>().join(" → ")
 }
@@ -204,9 +208,9 @@ impl Explain for ChainError {
                 json!({"issues": report.issues, "warnings": report.warnings, "validated_pairs": report.validated_pairs})
             }
             Self::Manifest(error) => error.details(),
-            Self::Config { file, pointer, hint, .. } => json!({
+            Self::Config { file, primitive, pointer, complaint, hint } => json!({
                 "file": file,
-                "problems": [{"message": self.to_string(), "hint": hint, "pointer": format!("/config{pointer}")}],
+                "problems": [{"message": misfit(primitive, complaint), "hint": hint, "pointer": format!("/config{pointer}")}],
             }),
             Self::InvalidParams { problems, .. } => json!({"problems": problems}),
             Self::MissingEnvironment { name, tool } => json!({"variable": name, "tool": tool}),

@@ -151,7 +151,7 @@ fn what_cannot_be_rendered_is_an_error() {
     check(
         "{args: text}",
         json!({}),
-        "invalid_manifest: t.yaml:1:1: the merged configuration does not suit `subprocess`",
+        "invalid_manifest: t.yaml: the merged configuration does not suit `subprocess`",
     );
     let missing = render(&awk("requires_env: [ABSENT]\nentrypoint: main.x\n"), "t", &json!({})).unwrap_err();
     assert!(missing.starts_with("missing_requirement: the environment variable `ABSENT`"), "{missing}");

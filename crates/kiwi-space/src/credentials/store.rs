@@ -67,7 +67,8 @@ impl Credentials {
         // Without a store nobody needs what the keyring may have left of an earlier one.
         let Some(sealed) = private::read(&path)? else { return Ok((All::new(), self.place().in_file()?)) };
         let opened = self.place().find().and_then(|found| {
-            let found = found.ok_or_else(|| self.unreadable("its key is gone".into()))?;
+            let found =
+                found.ok_or_else(|| self.unreadable("its key, `identity.txt` beside it, is gone".into()))?;
             Ok((found.key.open(&sealed).map_err(|why| self.unreadable(why))?, found))
         });
         let (plain, found) = match opened {

@@ -9,6 +9,7 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod engines;
 pub mod keyring;
 pub mod leaks;
 pub mod secure;
