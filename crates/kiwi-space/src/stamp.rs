@@ -55,12 +55,16 @@ impl Stamp {
             Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
             Err(_) => return false,
         };
-        [self.modified, self.changed].into_iter().all(|(seconds, nanos)| {
-            // A time in whole milliseconds is what a coarse clock leaves behind.
-            let tick = if nanos % 1_000_000 == 0 { COARSE_TICK_NS } else { FINE_TICK_NS };
-            i128::from(seconds) * NS + i128::from(nanos) + tick < now
-        })
+        [self.modified, self.changed].into_iter().all(|time| has_ticked_since(time, now))
     }
+}
+
+/// Whether the file system's clock has ticked between a time of a file, in seconds and nanoseconds, and `now`, in
+/// nanoseconds: only then is every later change sure to bear a later time.
+pub(crate) fn has_ticked_since((seconds, nanos): (i64, i64), now: i128) -> bool {
+    // A time in whole milliseconds is what a coarse clock leaves behind.
+    let tick = if nanos % 1_000_000 == 0 { COARSE_TICK_NS } else { FINE_TICK_NS };
+    i128::from(seconds) * NS + i128::from(nanos) + tick < now
 }
 
 fn u64_of<N: TryInto<u64>>(number: N) -> u64 {

@@ -353,8 +353,6 @@ fn a_lockfile_that_cannot_be_used_is_a_mismatch_with_the_command_that_mends_it()
         ("not for this", other, "jab@0.0.0"),
     ];
     for (name, text, part) in cases {
-        // By hand: not within the same tick of the file system's clock in which the index was written.
-        std::thread::sleep(std::time::Duration::from_millis(50));
         std::fs::write(&path, &text).unwrap();
         let (code, out) = env.json(&["run", "job", "--strict"]);
         assert_eq!((code, &out["error"]["kind"]), (3, &json!("lockfile_mismatch")), "{name}: {out:#}");

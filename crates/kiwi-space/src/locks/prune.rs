@@ -73,7 +73,11 @@ impl Locks<'_> {
     }
 }
 
-/// Whether a lockfile is still good, and nobody used or changed it since it was looked at.
+/// Whether a lockfile is still good, and nobody used or changed it since it was looked at. A change within the tick of
+/// the clock in which that was does not show by its time, so the chain counts too.
 fn is_as_seen(store: &Store, view: &View, key: &str, row: &Row) -> bool {
-    matches!(read(&store.root, key, &row.name), Ok(Some(found)) if found.modified <= view.updated_at)
+    matches!(
+        read(&store.root, key, &row.name),
+        Ok(Some(found)) if found.modified <= view.updated_at && found.lock.chain_hash == row.chain_hash
+    )
 }

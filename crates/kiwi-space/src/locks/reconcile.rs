@@ -1,7 +1,8 @@
 //! Files and index brought together. The files are right; the index only saves reading them.
 //!
-//! Whether a file changed since the index was written is told by its time. An edit by other hands within the same tick
-//! of the clock shows only when the file is touched again; no call depends on that, and nothing is removed unread.
+//! Whether a file changed since the index was written is told by its time. Two changes within one tick of the file
+//! system's clock bear the same time, so a file modified within a tick of the index is doubtful (git calls it racy) and is
+//! read again, until the index has been written anew a tick later.
 
 use jiff::Timestamp;
 use kiwi_model::lockfile::{LockName, Lockfile};
@@ -37,10 +38,20 @@ pub(super) struct Row {
 /// What the content of a file said, and when that file was modified.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
-    pub(super) name: LockName,
-    pub(super) chain_hash: String,
-    pub(super) created_at: Timestamp,
-    pub(super) modified: Timestamp,
+    name: LockName,
+    chain_hash: String,
+    created_at: Timestamp,
+    modified: Timestamp,
+    origin: Origin,
+}
+
+/// How the content of a file came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was there.
+    Read,
+    /// This process put it there, so no index can have known it.
+    Written,
 }
 
 /// Files whose content is known already, by key.
@@ -55,7 +66,7 @@ pub(super) struct View {
     /// Whether the index says something else.
     pub(super) changed: bool,
     pub(super) leftovers: Vec<String>,
-    /// What had to be read for it.
+    /// What had to be read for it, as far as a change since would show.
     pub(super) read: Known,
 }
 
@@ -69,9 +80,9 @@ pub(super) enum Trust {
 }
 
 impl Content {
-    pub(super) fn new(name: LockName, lock: &Lockfile, modified: Timestamp) -> Self {
+    pub(super) fn new(name: LockName, lock: &Lockfile, modified: Timestamp, origin: Origin) -> Self {
         let created_at = time::parse(&lock.generated_at).unwrap_or(modified);
-        Self { name, chain_hash: lock.chain_hash.clone(), created_at, modified }
+        Self { name, chain_hash: lock.chain_hash.clone(), created_at, modified, origin }
     }
 
     /// When it was last known to be good, as far as the file alone tells.
@@ -114,7 +125,7 @@ pub(super) fn reconcile(
         // What this process wrote or read itself comes first: two writes can bear the same time.
         let content = known.get(&found.key).filter(|content| Some(content.modified) == found.modified);
         if let Some(content) = content {
-            view.add(found.key, content.clone(), false, &mut index);
+            view.add(found.key, content.clone(), &mut index);
         } else if index.has_seen(&found)
             && let Some(noted) = index.noted.remove(&found.key)
         {
@@ -144,10 +155,11 @@ impl View {
     fn add_read(&mut self, root: &Root, found: &Found, read: Settled, index: &mut Index) {
         match read {
             Ok(Some((read, name))) => {
-                let content = Content::new(name, &read.lock, read.modified);
-                self.read.insert(found.key.clone(), content.clone());
-                let is_seen = index.updated_at.is_some_and(|at| content.modified <= at);
-                self.add(found.key.clone(), content, is_seen, index);
+                let content = Content::new(name, &read.lock, read.modified, Origin::Read);
+                if time::is_settled(content.modified, self.updated_at) {
+                    self.read.insert(found.key.clone(), content.clone());
+                }
+                self.add(found.key.clone(), content, index);
             }
             // Gone since it was seen.
             Ok(None) => {}
@@ -155,23 +167,22 @@ impl View {
         }
     }
 
-    /// Adds a good lockfile; `is_seen` if the index knew the file as it is.
-    fn add(&mut self, key: String, content: Content, is_seen: bool, index: &mut Index) {
+    /// Adds a good lockfile.
+    fn add(&mut self, key: String, content: Content, index: &mut Index) {
         let noted = index.noted.remove(&key);
+        let is_as_noted = noted.as_ref().is_some_and(|noted| index.knew(noted, &content));
         let of_file = content.last_validated(self.updated_at);
         let last_validated = match &noted {
             // Then a person may have set the time in it.
-            Some(noted) if is_seen => noted.last_validated,
+            Some(noted) if is_as_noted => noted.last_validated,
             Some(noted) => noted.last_validated.max(of_file),
             None => of_file,
         };
+        let can_end_doubt =
+            index.is_doubtful(content.modified) && time::is_settled(content.modified, self.updated_at);
+        self.changed |= !is_as_noted || can_end_doubt;
         let Content { name, chain_hash, created_at, .. } = content;
-        let row = Row { name, chain_hash, created_at, last_validated, problem: None };
-        let same = noted.is_some_and(|noted| {
-            noted == Noted { chain_hash: row.chain_hash.clone(), created_at, last_validated }
-        });
-        self.changed |= !(same && is_seen);
-        self.rows.insert(key, row);
+        self.rows.insert(key, Row { name, chain_hash, created_at, last_validated, problem: None });
     }
 
     fn add_broken(&mut self, root: &Root, found: &Found, problem: LockProblem) {
@@ -194,8 +205,20 @@ impl Index {
     fn has_seen(&self, found: &Found) -> bool {
         let in_name = found.name.alternative.as_ref();
         let agrees = |noted: &Noted| in_name.is_none_or(|hash| *hash == noted.chain_hash);
-        found.modified.zip(self.updated_at).is_some_and(|(modified, updated)| modified <= updated)
+        found.modified.is_some_and(|modified| !self.is_doubtful(modified))
             && self.noted.get(&found.key).is_some_and(agrees)
+    }
+
+    /// Whether a file modified then may have been modified once more since the index looked at it.
+    fn is_doubtful(&self, modified: Timestamp) -> bool {
+        self.updated_at.is_none_or(|at| !time::is_settled(modified, at))
+    }
+
+    /// Whether a file that was read is the one this line is about: not modified since, and it says the same.
+    fn knew(&self, noted: &Noted, content: &Content) -> bool {
+        content.origin == Origin::Read
+            && self.updated_at.is_some_and(|at| content.modified <= at)
+            && (&noted.chain_hash, noted.created_at) == (&content.chain_hash, content.created_at)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::boundary;
 use crate::root::wide;
+use crate::stamp;
 
 /// How stale the time of a used lockfile may become, and how far ahead another clock may be.
 pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -35,6 +36,11 @@ pub(super) fn before(now: SystemTime, age: Duration) -> Option<Timestamp> {
 /// Whether `time` lies more than a day before `now`.
 pub(super) fn is_day_old(time: Timestamp, now: Timestamp) -> bool {
     now.duration_since(time) > DAY
+}
+
+/// Whether a file modified then and looked at later than `at` would show any change since by its time.
+pub(super) fn is_settled(modified: Timestamp, at: Timestamp) -> bool {
+    stamp::has_ticked_since((modified.as_second(), modified.subsec_nanosecond().into()), at.as_nanosecond())
 }
 
 /// Sets when a file was modified, as well as that can be done: a checkout may belong to somebody else.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::merge::keep_unknown;
 use super::place::{check_category, inside, key_of, path_of};
 use super::read::{MAX_BYTES, read};
-use super::reconcile::{Content, Known, Trust, reconcile};
+use super::reconcile::{Content, Known, Origin, Trust, reconcile};
 use super::store::Store;
 use super::{LockProblem, Locks};
 use crate::error::{SpaceError, show};
@@ -104,7 +104,7 @@ impl LockWriter {
         }
         let modified = self.store.put(&path_of(&key), text.as_bytes())?;
         self.is_dirty = true;
-        self.known.insert(key, Content::new(name, &lock, modified));
+        self.known.insert(key, Content::new(name, &lock, modified, Origin::Written));
         Ok(Saved { path, outcome })
     }
 

@@ -17,12 +17,13 @@ fn four() -> (Ground, Vec<kiwi_space::LockEntry>) {
     }
     let alternative = lock_of("data", "a", "1.0.0", "docker");
     ground.spaces().locks().save(Space::Project, &alternative, Slot::Alternative).expect("alternative");
+    settle(&ground);
     let (listed, read) = read_by(&ground);
     assert_eq!((listed.len(), read), (5, 0));
     (ground, listed)
 }
 
-/// A listing gives the same as before, and so does the index on disk; the next one reads nothing.
+/// A listing gives the same as before, and so does the index on disk; once the clock has ticked no file is read.
 #[track_caller]
 fn healed(ground: &Ground, before: &[kiwi_space::LockEntry]) {
     let told = |entries: &[kiwi_space::LockEntry]| -> Vec<_> {
@@ -46,6 +47,7 @@ fn healed(ground: &Ground, before: &[kiwi_space::LockEntry]) {
         assert_eq!(entry.created_at, AT);
         assert!(ground.ai("lockfiles").join(&entry.path).is_file());
     }
+    settle(ground);
     let (again, read) = read_by(ground);
     assert_eq!((again.as_slice(), read), (after.as_slice(), 0));
 }
@@ -171,6 +173,58 @@ fn files_that_came_went_or_changed_by_other_hands_are_seen() {
     healed(&ground, &listed);
 }
 
+/// Another program writes within the tick of the clock in which the index was written.
+#[test]
+fn a_change_within_the_tick_of_the_index_is_seen() {
+    let other = lock_of("data", "a", "1.0.0", "by other hands");
+    let good = other.to_text();
+    let longer = format!("{good}\n\n");
+    for (text, expect) in [
+        (good.as_str(), Some(other.chain_hash.as_str())),
+        (longer.as_str(), Some(other.chain_hash.as_str())),
+        ("<<<<<<< HEAD\n", None),
+    ] {
+        let (ground, _) = four();
+        let path = ground.ai("lockfiles/data/a@1.0.0.lock.json");
+        let before = fs::metadata(&path).expect("metadata").len();
+        assert_eq!(before == text.len() as u64, text == good, "the size alone may tell nothing");
+        written_at(&path, text, updated_at(&ground));
+        let (listed, read) = read_by(&ground);
+        assert_eq!(read, 1, "only what is in doubt");
+        let entry = listed.iter().find(|entry| entry.key == "data/a@1.0.0").expect("listed");
+        assert_eq!(
+            (entry.problem.is_none(), entry.chain_hash.as_str()),
+            (expect.is_some(), expect.unwrap_or(""))
+        );
+        if expect.is_some() {
+            healed(&ground, &listed);
+        }
+    }
+}
+
+#[test]
+fn a_doubt_that_proves_unfounded_changes_no_time_and_ends() {
+    let (ground, _) = four();
+    let path = ground.ai("lockfiles/data/a@1.0.0.lock.json");
+    let by_hand = "2026-02-03T04:05:06Z";
+    edit_index(&ground, |value| value["lockfiles"]["data/a@1.0.0"]["last_validated"] = json!(by_hand));
+    let at = updated_at(&ground);
+    written_at(&path, &fs::read_to_string(&path).expect("text"), at);
+    let told = || {
+        let (listed, read) = read_by(&ground);
+        let entry = listed.into_iter().find(|entry| entry.key == "data/a@1.0.0").expect("listed");
+        (entry.last_validated, read)
+    };
+    assert_eq!(told(), (by_hand.to_owned(), 1));
+    settle(&ground);
+    let text = fs::read_to_string(index_path(&ground)).expect("index");
+    for _ in 0..2 {
+        assert_eq!(told(), (by_hand.to_owned(), 0));
+    }
+    assert_eq!(fs::read_to_string(index_path(&ground)).expect("index"), text, "written once");
+    assert_eq!(modified(&path), at);
+}
+
 #[test]
 fn what_is_no_lockfile_is_left_alone() {
     let (ground, before) = four();
@@ -251,7 +305,9 @@ fn a_whole_batch_is_validated_at_once_and_a_rebuild_remembers() {
         }
     };
     check();
+    settle(&ground);
     assert_eq!(read_by(&ground).1, 0);
+    check();
     assert_eq!(spaces.locks().rebuild(Space::Project, &mut |_, _| {}).expect("rebuilt"), 5);
     check();
     fs::remove_file(index_path(&ground)).expect("index");
@@ -295,6 +351,7 @@ fn a_call_looks_at_its_file_and_at_nothing_else() {
         writer.save(&lock("many", &format!("t{number}"), "1.0.0"), Slot::Default).expect("saved");
     }
     writer.finish().expect("index");
+    settle(&ground);
     assert_eq!(read_by(&ground).1, 0);
     assert_eq!(index(&ground)["lockfiles"].as_object().expect("lines").len(), 3000);
     // Whoever looked at the index would stumble, and mend it.

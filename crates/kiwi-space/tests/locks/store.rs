@@ -70,6 +70,12 @@ pub fn age(path: &Path, days: u32) -> SystemTime {
     at
 }
 
+/// Writes a file as another program would have at a certain time.
+pub fn written_at(path: &Path, text: &str, at: SystemTime) {
+    fs::write(path, text).expect("written");
+    fs::File::options().write(true).open(path).expect("file").set_modified(at).expect("mtime");
+}
+
 pub fn save(spaces: &Spaces, lock: &Lockfile) -> Saved {
     spaces.locks().save(Space::Project, lock, Slot::Default).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -104,6 +110,12 @@ pub fn read_by(ground: &Ground) -> (Vec<LockEntry>, usize) {
     (found, read)
 }
 
+/// Waits until the file system's clock has ticked and lets a listing write the index anew: then it doubts no file.
+pub fn settle(ground: &Ground) {
+    std::thread::sleep(Duration::from_millis(30));
+    entries(ground);
+}
+
 pub fn keys(entries: &[LockEntry]) -> Vec<&str> {
     entries.iter().map(|entry| entry.key.as_str()).collect()
 }
@@ -115,6 +127,13 @@ pub fn index_path(ground: &Ground) -> PathBuf {
 pub fn index(ground: &Ground) -> Value {
     let text = fs::read_to_string(index_path(ground)).expect("index");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// When the index was written, by its own word.
+pub fn updated_at(ground: &Ground) -> SystemTime {
+    let value = index(ground);
+    let at: jiff::Timestamp = value["updated_at"].as_str().expect("time").parse().expect("RFC 3339");
+    at.into()
 }
 
 /// Changes the index behind Kiwi's back.
