@@ -50,6 +50,11 @@ impl Document {
         Self { value, text: String::new() }
     }
 
+    /// A document whose value is known already: it must be what [`parse`] gives for `text`.
+    pub fn known(value: Value, text: &str) -> Self {
+        Self { value, text: text.to_owned() }
+    }
+
     /// The place of the node at a JSON pointer, or of the nearest node around it.
     pub fn place(&self, pointer: &str) -> Place {
         let mut loader = Loader::new(&self.text, Some(HashMap::new()));

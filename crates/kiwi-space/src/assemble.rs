@@ -2,9 +2,8 @@
 
 use kiwi_chain::{Form, Identity, Tool, changes};
 use kiwi_model::manifest::Source;
-use kiwi_model::{
-    Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of, yaml,
-};
+use kiwi_model::yaml::{self, Document};
+use kiwi_model::{Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of};
 use serde_json::Value;
 
 use crate::error::SpaceError;
@@ -24,6 +23,8 @@ pub(crate) struct Raw<'a> {
     /// The category its folder gives.
     pub(crate) category: Option<&'a str>,
     pub(crate) files: Vec<File>,
+    /// What the manifest's YAML says, where somebody read these very bytes before.
+    pub(crate) reading: Option<Document>,
 }
 
 /// What a tool says.
@@ -52,9 +53,10 @@ impl Raw<'_> {
         let script = (!self.kind.is_manifest()).then(|| self.main.to_owned());
         let source = Source { file: self.path.clone(), id: self.id.clone(), script };
         let (document, manifest, warnings) = if self.kind.is_manifest() {
-            let document = yaml::parse(bytes)
-                .map_err(|error| ManifestError::one(&self.path, error.message, error.hint, error.place))?;
-            Manifest::read(&document, &source)?
+            match &self.reading {
+                Some(document) => Manifest::read(document, &source)?,
+                None => Manifest::read(&self.parse(bytes)?, &source)?,
+            }
         } else {
             script::read(self.kind, bytes, &source)?
         };
@@ -62,6 +64,11 @@ impl Raw<'_> {
             return Err(SpaceError::ForeignPrimitive { path: self.path.clone() });
         }
         Ok(Meaning { document, manifest, warnings })
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Document, ManifestError> {
+        yaml::parse(bytes)
+            .map_err(|error| ManifestError::one(&self.path, error.message, error.hint, error.place))
     }
 
     /// The integrity these files would have, were their entries `entries`.
@@ -78,6 +85,11 @@ impl Raw<'_> {
     /// The tool.
     pub(crate) fn finish(self, meaning: Meaning, identity: Identity) -> Result<Tool, SpaceError> {
         let integrity = self.integrity(&meaning, &self.entries())?;
+        Ok(self.finish_as(integrity, meaning, identity))
+    }
+
+    /// The tool, whose integrity was computed already.
+    pub(crate) fn finish_as(self, integrity: Integrity, meaning: Meaning, identity: Identity) -> Tool {
         let Meaning { document, manifest, mut warnings } = meaning;
         let folder = self.category.unwrap_or_default();
         let category = manifest.category.clone().unwrap_or_else(|| folder.to_owned());
@@ -85,7 +97,7 @@ impl Raw<'_> {
             warnings.push(format!("{} says category `{category}` but lies in `{folder}`", self.path));
         }
         let form = if self.kind == Kind::Folder { Form::Folder } else { Form::OneFile };
-        Ok(Tool {
+        Tool {
             manifest,
             document,
             files: self.files,
@@ -96,7 +108,7 @@ impl Raw<'_> {
             path: self.path,
             form,
             warnings,
-        })
+        }
     }
 
     /// The error of a tool whose files were recorded: a changed file explains it better than what the change broke.

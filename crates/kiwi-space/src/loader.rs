@@ -145,6 +145,7 @@ impl Loader<'_> {
             main,
             category: item.category(),
             files,
+            reading: None,
         };
         self.build_raw(item, raw, evidence)
     }

@@ -1,6 +1,7 @@
 //! The system space: files inside the binary, checked against the digests taken when it was built.
 
 use kiwi_chain::{Candidate, Identity, Tool, changes};
+use kiwi_model::yaml::Document;
 use kiwi_model::{Content, Digest, File, FileEntry, Space, ToolId};
 use std::sync::Arc;
 
@@ -19,10 +20,18 @@ pub(crate) struct Embedded {
     /// Their digest when the binary was built.
     pub(crate) sha256: &'static str,
     pub(crate) is_executable: bool,
+    /// What it says, if it is a manifest.
+    pub(crate) reading: Option<Reading>,
+}
+
+/// What a YAML file said when the binary was built, in JSON: reading YAML would be most of what a first call costs.
+pub(crate) struct Reading {
+    json: &'static [u8],
+    sha256: &'static str,
 }
 
 mod table {
-    use super::Embedded;
+    use super::{Embedded, Reading};
     include!(concat!(env!("OUT_DIR"), "/system.rs"));
 }
 
@@ -118,17 +127,31 @@ impl System {
         caches.counters.add(Counter::ToolMisses);
         let then =
             embedded.iter().map(|file| file.entry_then(&inside(file))).collect::<Result<Vec<_>, _>>()?;
+        let is_whole = now == then;
+        // About bytes that were patched it says nothing.
+        let main = embedded.iter().find(|file| is_whole && file.path == path);
+        let reading = main.and_then(|file| file.document());
         let content = |file: &Embedded| Content::Bytes(Arc::from(file.bytes));
         let files = now
             .into_iter()
             .zip(embedded)
             .map(|(entry, file)| File { entry, content: content(file) })
             .collect();
-        let raw =
-            Raw { id, space: Space::System, kind, path: shown, main: name, category: Some(category), files };
+        let raw = Raw {
+            id,
+            space: Space::System,
+            kind,
+            path: shown,
+            main: name,
+            category: Some(category),
+            files,
+            reading,
+        };
         let meaning = raw.understand().map_err(|error| raw.judge(&then, id.as_str(), error))?;
-        let integrity = raw.integrity(&meaning, &then)?;
-        let tool = Arc::new(raw.finish(meaning, Identity::Recorded { integrity, files: then })?);
+        let recorded = raw.integrity(&meaning, &then)?;
+        let integrity = if is_whole { recorded } else { raw.integrity(&meaning, &raw.entries())? };
+        let identity = Identity::Recorded { integrity: recorded, files: then };
+        let tool = Arc::new(raw.finish_as(integrity, meaning, identity));
         caches.tools.insert(key, Arc::clone(&tool));
         Ok(tool)
     }
@@ -143,6 +166,14 @@ impl System {
 }
 
 impl Embedded {
+    /// What it said when the binary was built; `None` where that was patched or never read.
+    fn document(&self) -> Option<Document> {
+        let Reading { json, sha256 } = self.reading.as_ref()?;
+        let is_whole = Digest::parse(sha256).is_ok_and(|then| then == Digest::of(json));
+        let value = is_whole.then(|| serde_json::from_slice(json).ok()).flatten()?;
+        Some(Document::known(value, std::str::from_utf8(self.bytes).ok()?))
+    }
+
     fn entry_now(&self, path: &str) -> FileEntry {
         FileEntry { path: path.to_owned(), sha256: Digest::of(self.bytes), is_executable: self.is_executable }
     }
@@ -160,24 +191,31 @@ impl Embedded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kiwi_model::{ErrorKind, Explain as _};
+    use kiwi_model::{ErrorKind, Explain as _, yaml};
 
     const MANIFEST_TEXT: &[u8] = b"tool_id: probe\nversion: \"1.0.0\"\ntool_type: primitive\n";
+
+    fn read(yaml: &[u8]) -> serde_json::Value {
+        yaml::parse(yaml).expect("document").value
+    }
 
     fn system(manifest: &[u8], runner: &[u8], patch: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> System {
         let digest = |bytes: &[u8]| -> &'static str { Digest::of(bytes).to_string().leak() };
         let (manifest_then, runner_then) = (digest(manifest), digest(runner));
+        let json: &'static [u8] = read(manifest).to_string().into_bytes().leak();
+        let reading = Reading { json, sha256: digest(json) };
         let (mut manifest, mut runner) = (manifest.to_vec(), runner.to_vec());
         patch(&mut manifest, &mut runner);
-        let file = |path, bytes: Vec<u8>, sha256| Embedded {
+        let file = |path, bytes: Vec<u8>, sha256, reading| Embedded {
             path,
             bytes: bytes.leak(),
             sha256,
             is_executable: false,
+            reading,
         };
         let files = vec![
-            file("tools/core/probe/run/main.py", runner, runner_then),
-            file("tools/core/probe/tool.yaml", manifest, manifest_then),
+            file("tools/core/probe/run/main.py", runner, runner_then, None),
+            file("tools/core/probe/tool.yaml", manifest, manifest_then, Some(reading)),
         ];
         System { files: files.leak(), tools: &[("probe", "tools/core/probe/tool.yaml")] }
     }
@@ -236,6 +274,45 @@ mod tests {
             Err(ErrorKind::IntegrityMismatch)
         );
         assert_eq!(system.file("nope").expect("none"), None);
+    }
+
+    #[test]
+    fn what_was_read_at_build_time_is_what_reading_gives_now() {
+        let is_manifest = |path| Kind::of_file(path).is_some_and(|(_, kind)| kind == Kind::Yaml);
+        let tools: Vec<&str> =
+            table::TOOLS.iter().map(|(_, path)| *path).filter(|path| is_manifest(path)).collect();
+        assert!(tools.len() >= 9, "{tools:?}");
+        for file in table::FILES.iter().filter(|file| tools.contains(&file.path)) {
+            let built = file.document().unwrap_or_else(|| panic!("{} was not read", file.path));
+            let parsed = yaml::parse(file.bytes).unwrap_or_else(|error| panic!("{}: {error}", file.path));
+            // The text is compared too, for the places in it and for the order and spelling of what is in the value.
+            assert_eq!(built, parsed, "{}", file.path);
+            assert_eq!(built.value.to_string(), parsed.value.to_string(), "{}", file.path);
+            for pointer in ["/tool_id", "/version", "/config", "/validation/child_schemas/0", "/nowhere"] {
+                assert_eq!(built.place(pointer), parsed.place(pointer), "{} {pointer}", file.path);
+            }
+            assert_ne!(built.place("/version").line, 1, "{}", file.path);
+        }
+    }
+
+    #[test]
+    fn a_patched_reading_is_passed_over_for_the_manifest_itself() {
+        let whole = system(MANIFEST_TEXT, b"print()", |_, _| {});
+        let expect = load(&whole).expect("tool");
+        let json = read(MANIFEST_TEXT).to_string().replace("primitive", "something");
+        let [runner, manifest] = whole.files else { panic!("two files") };
+        let sha256 = manifest.reading.as_ref().expect("reading").sha256;
+        let reading = Some(Reading { json: json.into_bytes().leak(), sha256 });
+        let copy = |file: &Embedded, reading| Embedded {
+            path: file.path,
+            bytes: file.bytes,
+            sha256: file.sha256,
+            is_executable: file.is_executable,
+            reading,
+        };
+        let files = vec![copy(runner, None), copy(manifest, reading)].leak();
+        let tool = load(&System { files, tools: whole.tools }).expect("tool");
+        assert_eq!((&tool.document, tool.integrity), (&expect.document, expect.integrity));
     }
 
     #[test]
