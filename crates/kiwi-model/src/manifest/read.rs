@@ -118,6 +118,12 @@ impl Reader<'_> {
                 ));
             }
         }
+        // Only an error asks where it stands, and keeping track of that takes longer than reading.
+        ManifestFile::deserialize(hashed).or_else(|_| self.traced(hashed))
+    }
+
+    /// The same, keeping track of the way to what is wrong.
+    fn traced(&self, hashed: &Value) -> Result<ManifestFile, ManifestError> {
         serde_path_to_error::deserialize::<_, ManifestFile>(hashed).map_err(|error| {
             let path: String = error
                 .path()
