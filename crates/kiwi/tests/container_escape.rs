@@ -10,6 +10,7 @@
 
 mod support;
 
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -74,9 +75,10 @@ impl Host {
         let socket = UnixListener::bind(folder.join("socket")).unwrap();
         let count = Arc::clone(&arrived);
         std::thread::spawn(move || {
-            // Let go of whoever comes, so that nobody waits.
-            for _ in tcp.incoming() {
+            // Hears whoever comes, and lets go of them, so that nobody waits.
+            for mut stream in tcp.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
+                let _ = stream.read(&mut [0; 8]);
             }
         });
         Self { folder: folder.to_owned(), sleeper, port, arrived, _socket: socket }
