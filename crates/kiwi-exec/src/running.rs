@@ -145,33 +145,30 @@ impl Running {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
     }
 
-    /// Waits for the launcher to say something or to leave; whether it has left, or has said its last and nobody waits
-    /// for more. Can be dropped at any time.
+    /// Waits for the launcher to say something or to leave; whether it has left or has said its last, which it does when
+    /// everything the tool started has ended. Can be dropped at any time.
     pub async fn listen(&mut self) -> bool {
         if self.control.readable().await.is_err() {
             return true;
         }
         match self.control.try_read_buf(&mut self.received) {
             Ok(0) => true,
-            Ok(_) => self.is_last && matches!(wire::unframe::<Report>(&self.received), Ok(Some(_))),
+            Ok(_) => matches!(wire::unframe::<Report>(&self.received), Ok(Some(_))),
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
         }
     }
 
-    /// What the launcher said last, once it has left. `None`: it is lost.
+    /// What the launcher said last. `None`: it is lost.
     pub async fn finish(mut self) -> Option<Report> {
         let report = wire::unframe(&self.received).ok().flatten();
         let mut child = self.child.take()?;
-        if report.is_some() && self.is_last {
-            return report;
+        match &report {
+            // Whoever inherits it waits for it.
+            Some(_) if self.is_last => {}
+            Some(_) => see_off(move || orphans::reap_launcher(&mut child)),
+            None => self.give_up(child).await,
         }
-        if report.is_some() {
-            // Its socket is closed, so it is past its last instruction: this does not wait.
-            orphans::reap_launcher(&mut child);
-            return report;
-        }
-        self.give_up(child).await;
-        None
+        report
     }
 
     /// Ends a launcher that does not answer, and all that is left of its tool.
@@ -214,8 +211,13 @@ impl Running {
 impl Drop for Running {
     /// Nobody waits for the result any more, but somebody has to wait for the launcher.
     fn drop(&mut self) {
-        let Some(farewell) = self.farewell() else { return };
-        // Without a thread the launcher still ends everything; only its zombie stays until Kiwi ends.
-        let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(farewell);
+        if let Some(farewell) = self.farewell() {
+            see_off(farewell);
+        }
     }
+}
+
+/// Waits for a launcher that is leaving, beside everything else. Without a thread only its zombie stays until Kiwi ends.
+fn see_off(farewell: impl FnOnce() + Send + 'static) {
+    let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(farewell);
 }

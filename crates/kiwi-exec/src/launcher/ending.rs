@@ -28,6 +28,11 @@ pub fn nobody_left() -> bool {
     }
 }
 
+/// Waits for every child; they are on their way out.
+pub fn wait_for_all() {
+    while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(Errno::INTR)) {}
+}
+
 /// Asks all descendants to end, and after the grace makes them.
 pub fn end_everything(grace: Duration) {
     ask();

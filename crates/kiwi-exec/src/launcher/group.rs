@@ -84,6 +84,11 @@ impl Group {
         Ok(group)
     }
 
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
     /// Leaves the groups; what was started in them stays.
     pub fn leave(&mut self) {
         for mut file in self.back.drain(..) {

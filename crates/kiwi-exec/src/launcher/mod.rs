@@ -61,6 +61,7 @@ fn serve() -> io::Result<()> {
     let bytes = wire::frame(&report)?;
     // Kiwi may be gone; then nobody wants the report.
     let _ = wire::send(&control, &bytes, &[]);
+    ending::wait_for_all();
     Ok(())
 }
 
@@ -78,16 +79,15 @@ fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<
         group.leave();
         let tool = tool?;
         guard(launch);
-        return Ok(supervise(tool, control, launch));
+        return Ok(supervise(tool, control, launch, None));
     };
     let outside = Outside::start(launch, sandbox, given);
     group.leave();
     let outside = outside?;
     guard(launch);
-    Ok(match supervise(outside.first, control, launch) {
-        Report::Ended(exit) => outside.report().unwrap_or_else(|| outside::unsaid(exit, sandbox)),
-        ended_by_us => ended_by_us,
-    })
+    // Taking walls down takes as long as building some of them; only a group must wait for it, to be removed.
+    let is_awaited = !group.is_empty();
+    Ok(supervise(outside.first, control, launch, Some(Watched { outside: &outside, is_awaited })))
 }
 
 /// Once everything is started: before, this process may have to write its own maps in `/proc`.
@@ -98,16 +98,25 @@ fn guard(launch: &Launch) {
     }
 }
 
-fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch) -> Report {
+/// A sandbox whose first process is supervised.
+#[derive(Clone, Copy)]
+struct Watched<'a> {
+    outside: &'a Outside,
+    /// Whether its end is waited for, although it has said that all inside have ended.
+    is_awaited: bool,
+}
+
+fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch, watched: Option<Watched<'_>>) -> Report {
     let grace = Duration::from_millis(launch.grace_ms);
     let deadline = Instant::now().checked_add(Duration::from_millis(launch.timeout_ms));
-    match wait_for_event(tool, control, deadline) {
+    match wait_for_event(tool, control, watched, deadline) {
+        Ok(Event::Said(report)) => report,
         Ok(Event::ToolEnded) => {
             let exit = ending::reap_tool(tool).unwrap_or(Exit::Signal(0));
             if !ending::nobody_left() {
                 ending::end_everything(grace);
             }
-            Report::Ended(exit)
+            watched.map_or(Report::Ended(exit), |watched| watched.outside.conclude(exit))
         }
         Ok(Event::TimeUp) => {
             ending::end_everything(grace);
@@ -123,27 +132,43 @@ fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch) -> Report {
 
 enum Event {
     ToolEnded,
+    /// All inside a sandbox have ended.
+    Said(Report),
     TimeUp,
     Closed,
 }
 
-fn wait_for_event(tool: Pid, control: &OwnedFd, deadline: Option<Instant>) -> io::Result<Event> {
+fn wait_for_event(
+    tool: Pid,
+    control: &OwnedFd,
+    watched: Option<Watched<'_>>,
+    deadline: Option<Instant>,
+) -> io::Result<Event> {
     let tool = rustix::process::pidfd_open(tool, PidfdFlags::empty())?;
+    let mut status = watched.filter(|watched| !watched.is_awaited).map(|watched| watched.outside);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let mut fds =
-            [PollFd::new(&tool, PollFlags::IN), PollFd::new(control, PollFlags::IN | PollFlags::RDHUP)];
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(0) if left.is_some_and(|left| !left.is_zero()) => {}
+            vec![PollFd::new(&tool, PollFlags::IN), PollFd::new(control, PollFlags::IN | PollFlags::RDHUP)];
+        fds.extend(status.map(|outside| PollFd::new(&outside.status, PollFlags::IN)));
+        let ready = match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(0) if left.is_some_and(|left| !left.is_zero()) => continue,
             Ok(0) => return Ok(Event::TimeUp),
-            Ok(_) => {
-                let [tool, _] = &fds;
-                // A tool that ended in the same moment has ended by itself.
-                return Ok(if tool.revents().is_empty() { Event::Closed } else { Event::ToolEnded });
-            }
-            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => fds.into_iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<bool>>(),
+            Err(rustix::io::Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
+        };
+        // A tool that ended in the same moment has ended by itself.
+        match *ready.as_slice() {
+            [true, ..] => return Ok(Event::ToolEnded),
+            [_, _, true] => {
+                if let Some(report) = status.take().and_then(Outside::report) {
+                    return Ok(Event::Said(report));
+                }
+                // It is about to end without a word; its end says more.
+            }
+            _ => return Ok(Event::Closed),
         }
     }
 }

@@ -24,7 +24,8 @@ pub struct Outside {
     /// The first process, or `bwrap` waiting for it.
     pub first: Pid,
     /// When this closes, the first process leaves, and with it everything inside.
-    status: UnixStream,
+    pub status: UnixStream,
+    is_bubblewrap: bool,
 }
 
 impl Outside {
@@ -35,7 +36,7 @@ impl Outside {
             Builder::Native => {
                 enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
                 let first = inside::fork(launch, given, theirs)?;
-                Ok(Self { first, status })
+                Ok(Self { first, status, is_bubblewrap: false })
             }
             Builder::Bubblewrap(program) => {
                 let mut kept = Vec::new();
@@ -48,30 +49,28 @@ impl Outside {
                 let order = wire::frame(launch).map_err(failed(Stage::Prepare))?;
                 // It may be gone already; then it has said why, or `bwrap` has.
                 let _ = wire::send_all(&status, &order, &given.inside());
-                Ok(Self { first, status })
+                Ok(Self { first, status, is_bubblewrap: true })
             }
         }
     }
 
-    /// What the first process said, once it has ended. `None`: it was killed.
+    /// What the first process has said, if it has.
     pub fn report(&self) -> Option<Report> {
         self.status.set_nonblocking(true).ok()?;
         wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
     }
-}
 
-/// What the end of the outermost process means when the first process inside has said nothing.
-pub fn unsaid(exit: Exit, sandbox: &Sandbox) -> Report {
-    match (exit, &sandbox.builder) {
-        // So `bwrap` tells of a signal.
-        (Exit::Code(code @ 129..=192), Builder::Bubblewrap(_)) => Report::Ended(Exit::Signal(code - 128)),
-        (Exit::Code(_), Builder::Bubblewrap(_)) => {
-            Report::NotStarted { stage: Stage::Wall(Wall::Bubblewrap), errno: 0 }
-        }
-        (Exit::Code(_), Builder::Native) => {
-            Report::NotStarted { stage: Stage::Wall(Wall::Namespaces), errno: 0 }
-        }
-        (signal, _) => Report::Ended(signal),
+    /// What the end of the outermost process means.
+    pub fn conclude(&self, exit: Exit) -> Report {
+        self.report().unwrap_or(match exit {
+            // So `bwrap` tells of a signal.
+            Exit::Code(code @ 129..=192) if self.is_bubblewrap => Report::Ended(Exit::Signal(code - 128)),
+            Exit::Code(_) => {
+                let wall = if self.is_bubblewrap { Wall::Bubblewrap } else { Wall::Namespaces };
+                Report::NotStarted { stage: Stage::Wall(wall), errno: 0 }
+            }
+            signal @ Exit::Signal(_) => Report::Ended(signal),
+        })
     }
 }
 

@@ -12,6 +12,8 @@ use super::private;
 use super::seal::Key;
 use crate::error::SpaceError;
 
+/// The store itself.
+pub(super) const STORE: &str = "store.age";
 const IDENTITY: &str = "identity.txt";
 const IN_KEYRING: &str = "keyring.txt";
 
@@ -123,10 +125,10 @@ impl KeyPlace<'_> {
     }
 
     fn unreadable(&self, why: &str) -> SpaceError {
-        SpaceError::Credentials { path: self.path(super::store::STORE), why: why.to_owned() }
+        SpaceError::Credentials { path: self.path(STORE), why: why.to_owned() }
     }
 
     fn out_of_reach(&self, problem: KeeperProblem) -> SpaceError {
-        SpaceError::KeyOutOfReach { path: self.path(super::store::STORE), problem }
+        SpaceError::KeyOutOfReach { path: self.path(STORE), problem }
     }
 }

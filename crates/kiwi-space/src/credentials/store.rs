@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use super::credential::{Credential, Written};
 use super::keeper::{KeeperProblem, KeyKeeper, Nobody};
-use super::place::{Found, KeyPlace};
+use super::place::{Found, KeyPlace, STORE};
 use super::private;
 use crate::error::SpaceError;
 
-pub(super) const STORE: &str = "store.age";
 const LOCK: &str = ".lock";
 /// Nobody but the owner.
 const PRIVATE_FILE: u32 = 0o600;

@@ -20,8 +20,8 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::limits;
 use super::start::{self, Given, failed};
+use super::{ending, limits};
 use crate::memory::keep_memory_private;
 use crate::process::Exit;
 use crate::sandbox::{Builder, PROXY, Sandbox};
@@ -134,10 +134,16 @@ impl Tool {
             });
             let left = match ended {
                 Some((exit, _)) if is_alone => return Ok(Some(exit)),
-                Some((exit, until)) => match until.checked_duration_since(Instant::now()) {
-                    Some(left) => Some(left),
-                    None => return Ok(Some(exit)),
-                },
+                Some((exit, until)) => {
+                    let left = until.checked_duration_since(Instant::now());
+                    if left.is_none() {
+                        // Everybody in this namespace but ourselves.
+                        let _ = kill(nix::unistd::Pid::from_raw(-1), Signal::SIGKILL);
+                        ending::wait_for_all();
+                        return Ok(Some(exit));
+                    }
+                    left
+                }
                 None => None,
             };
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
