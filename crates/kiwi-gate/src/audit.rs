@@ -20,27 +20,40 @@ pub(crate) enum Durability {
     Buffered,
 }
 
+/// A process that stays serves any number of sessions; files of more than this many are not kept open.
+const MOST_OPEN: usize = 32;
+
 /// Appends records below `logs/audit/` of a space.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
     folder: Option<PathBuf>,
-    open: Mutex<HashMap<Session, Open>>,
+    sessions: Mutex<HashMap<Session, Log>>,
 }
 
+/// The log of one session.
 #[derive(Debug)]
-struct Open {
-    file: File,
+struct Log {
+    path: PathBuf,
+    /// Closed while others are written; opened again when it is needed.
+    file: Option<File>,
     seq: u64,
     head: Option<Digest>,
     /// Folders whose entries are not known to be on disk yet.
     fresh_folders: Vec<PathBuf>,
 }
 
-impl Open {
+impl Log {
     fn store(&mut self, text: &[u8], durability: Durability) -> std::io::Result<()> {
-        self.file.write_all(text)?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            closed @ None => {
+                let again = fs_err::OpenOptions::new().append(true).open(&self.path)?;
+                closed.insert(again.into_parts().0)
+            }
+        };
+        file.write_all(text)?;
         if durability == Durability::OnDisk {
-            self.file.sync_data()?;
+            file.sync_data()?;
             // The name of a new file is durable only when its folder is; after the file itself that costs little.
             for folder in self.fresh_folders.drain(..) {
                 fs_err::File::open(folder)?.sync_all()?;
@@ -53,13 +66,14 @@ impl Open {
 impl AuditLog {
     /// A log in this folder; without one every call is refused.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, open: Mutex::default() }
+        Self { folder, sessions: Mutex::default() }
     }
 
     /// Appends a record. An error means that it is not in the log.
     pub fn append(&self, session: Session, record: Record, durability: Durability) -> Result<(), Fault> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = match open.entry(session) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        close_some(&mut sessions, session);
+        let entry = match sessions.entry(session) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => entry.insert(self.create(session)?),
         };
@@ -73,12 +87,12 @@ impl AuditLog {
         Ok(())
     }
 
-    fn create(&self, session: Session) -> Result<Open, Fault> {
+    fn create(&self, session: Session) -> Result<Log, Fault> {
         let Some(folder) = &self.folder else {
             return Err(refused("there is neither a project nor a user space to keep it in"));
         };
         let day = folder.join(today());
-        let make = || -> std::io::Result<Open> {
+        let make = || -> std::io::Result<Log> {
             // The folder that gets the file, and each folder that gets a folder.
             let missing = day.ancestors().take_while(|folder| !folder.exists());
             let fresh_folders = std::iter::once(day.as_path())
@@ -87,10 +101,23 @@ impl AuditLog {
                 .collect();
             fs_err::create_dir_all(&day)?;
             let path = day.join(format!("{session}.jsonl"));
-            let file = fs_err::OpenOptions::new().create_new(true).append(true).open(path)?;
-            Ok(Open { file: file.into_parts().0, seq: 0, head: None, fresh_folders })
+            let file = fs_err::OpenOptions::new().create_new(true).append(true).open(&path)?;
+            Ok(Log { path, file: Some(file.into_parts().0), seq: 0, head: None, fresh_folders })
         };
         make().map_err(|error| refused(&error.to_string()))
+    }
+}
+
+/// Makes room for the file of one session, if there are many. Which others are closed does not matter: opening one again
+/// costs less than what is written to it.
+fn close_some(sessions: &mut HashMap<Session, Log>, wanted: Session) {
+    if sessions.get(&wanted).is_some_and(|log| log.file.is_some()) {
+        return;
+    }
+    let is_open = |log: &&mut Log| log.file.is_some();
+    let open = sessions.values_mut().filter(is_open).count();
+    for log in sessions.values_mut().filter(is_open).take((open + 1).saturating_sub(MOST_OPEN)) {
+        log.file = None;
     }
 }
 
@@ -108,4 +135,34 @@ pub(crate) fn now() -> String {
 
 fn today() -> String {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_sessions_keep_few_files_open_and_each_log_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(Some(folder.path().to_owned()));
+        let sessions: Vec<Session> = (0..100).map(|_| Session::start()).collect();
+        for round in 1..=2 {
+            for session in &sessions {
+                let record = json!({"event": "enter", "at": now(), "session": session.to_string(), "caller": "c", "tool": "t"});
+                let record = serde_json::from_value(record).unwrap();
+                log.append(*session, record, Durability::Buffered).unwrap();
+            }
+            let all = log.sessions.lock().unwrap();
+            assert!(all.values().filter(|log| log.file.is_some()).count() <= MOST_OPEN);
+            assert!(all.len() == 100 && all.values().all(|log| log.seq == round));
+        }
+        let path = log.sessions.lock().unwrap()[&sessions[0]].path.clone();
+        let lines: Vec<Line> = std::fs::read_to_string(path)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1].prev, Some(lines[0].hash));
+    }
 }
