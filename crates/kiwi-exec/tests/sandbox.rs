@@ -229,3 +229,34 @@ fn a_program_that_is_not_visible_inside_is_named() {
         assert!(error.to_string().contains("visible inside"), "{error}");
     }
 }
+
+/// How many more domains of landlock this process can have: the kernel allows sixteen.
+const DOMAINS_LEFT: &str = r"
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+count = 0
+while True:
+    symlinks = ctypes.c_uint64(1 << 12)
+    ruleset = libc.syscall(444, ctypes.byref(symlinks), 8, 0)
+    if ruleset < 0 or libc.syscall(446, ruleset, 0) != 0:
+        break
+    os.close(ruleset)
+    count += 1
+print(count)
+";
+
+/// Each promise is held twice, so that an escape alone does not tell when one of the two walls is missing.
+#[test]
+fn every_wall_stands() {
+    let bench = Bench::new();
+    let open = Process { isolation: Isolation::Trusted, ..python(DOMAINS_LEFT) };
+    assert_eq!(bench.output(open).trim(), "16", "as many as there can be");
+    for wall in walls() {
+        assert_eq!(bench.output(walled(python(DOMAINS_LEFT), wall)).trim(), "15", "landlock at {wall:?}");
+        let status = "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t\\n '";
+        let said = bench.output(walled(shell(status), wall));
+        let none = "0".repeat(16);
+        assert_eq!(said, format!("CapEff:{none}CapBnd:{none}NoNewPrivs:1Seccomp:2"), "{wall:?}");
+    }
+}

@@ -100,6 +100,7 @@ fn descend(folder: &Path, rest: &[String], found: &mut BTreeSet<PathBuf>) {
         }
         Some((part, below)) => {
             let any_depth = part == "**";
+            let wildcard = if any_depth { None } else { wildcard(part) };
             if any_depth {
                 descend(folder, below, found);
             }
@@ -112,7 +113,7 @@ fn descend(folder: &Path, rest: &[String], found: &mut BTreeSet<PathBuf>) {
                 }
                 if any_depth && entry.path().is_dir() {
                     descend(&entry.path(), rest, found);
-                } else if !any_depth && name.to_str().is_some_and(|name| fits(part, name)) {
+                } else if wildcard.as_ref().is_some_and(|wildcard| wildcard.is_match(&name)) {
                     descend(&entry.path(), below, found);
                 }
             }
@@ -120,12 +121,9 @@ fn descend(folder: &Path, rest: &[String], found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Whether a name fits a wildcard: `*` for any characters, `?` for one.
-fn fits(wildcard: &str, name: &str) -> bool {
-    match globset::Glob::new(wildcard) {
-        Ok(glob) => glob.compile_matcher().is_match(name),
-        Err(_) => false,
-    }
+/// One part of a pattern: `*` for any characters, `?` for one. What is none matches nothing.
+fn wildcard(part: &str) -> Option<globset::GlobMatcher> {
+    Some(globset::Glob::new(part).ok()?.compile_matcher())
 }
 
 fn refused(shown: &str, why: &str) -> Fault {

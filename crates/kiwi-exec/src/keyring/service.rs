@@ -49,7 +49,8 @@ impl Service {
 
     pub async fn read(&self, name: &str) -> Result<Option<Secret>, KeyringError> {
         let Some(item) = self.find(name).await? else { return Ok(None) };
-        let (_, _, bytes, _): Sealed = self.call(&item, ITEM, "GetSecret", &(&self.session,)).await?;
+        let (_, _, bytes, _): Sealed =
+            call(&self.connection, item.as_str(), ITEM, "GetSecret", &(&self.session,)).await?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|_| KeyringError::Refused { why: "what it keeps is not text".to_owned() })?;
         Ok(Some(Secret::new(text)))
@@ -68,14 +69,20 @@ impl Service {
             secret.expose().as_bytes().to_vec(),
             "text/plain; charset=utf8".to_owned(),
         );
-        let (_, prompt): (OwnedObjectPath, OwnedObjectPath) =
-            self.call(&collection, COLLECTION, "CreateItem", &(properties, sealed, true)).await?;
+        let (_, prompt): (OwnedObjectPath, OwnedObjectPath) = call(
+            &self.connection,
+            collection.as_str(),
+            COLLECTION,
+            "CreateItem",
+            &(properties, sealed, true),
+        )
+        .await?;
         self.answer(&prompt).await
     }
 
     pub async fn erase(&self, name: &str) -> Result<(), KeyringError> {
         let Some(item) = self.find(name).await? else { return Ok(()) };
-        let prompt: OwnedObjectPath = self.call(&item, ITEM, "Delete", &()).await?;
+        let prompt: OwnedObjectPath = call(&self.connection, item.as_str(), ITEM, "Delete", &()).await?;
         self.answer(&prompt).await
     }
 
@@ -122,27 +129,13 @@ impl Service {
         let rule = rule.path(prompt.as_str()).build().map_err(|error| explain(&error))?;
         let completed = MessageStream::for_match_rule(rule, &self.connection, None).await;
         let mut completed = completed.map_err(|error| explain(&error))?;
-        let () = self.call(prompt, PROMPT, "Prompt", &("",)).await?;
+        let () = call(&self.connection, prompt.as_str(), PROMPT, "Prompt", &("",)).await?;
         let next = poll_fn(|context| Pin::new(&mut completed).poll_next(context));
         let Ok(Some(Ok(answer))) = timeout(PERSON, next).await else { return Err(KeyringError::Locked) };
         let body = answer.body();
         let (is_dismissed, _): (bool, zbus::OwnedVariant) =
             body.deserialize().map_err(|error| explain(&error))?;
         if is_dismissed { Err(KeyringError::Locked) } else { Ok(()) }
-    }
-
-    async fn call<B, R>(
-        &self,
-        object: &OwnedObjectPath,
-        interface: &str,
-        method: &str,
-        body: &B,
-    ) -> Result<R, KeyringError>
-    where
-        B: Serialize + DynamicType,
-        R: for<'d> DynamicDeserialize<'d>,
-    {
-        call(&self.connection, object.as_str(), interface, method, body).await
     }
 }
 
