@@ -264,7 +264,7 @@ fn invariants_hold_over_all_effects_together() {
 #[test]
 fn a_rule_over_budget_denies_and_never_lets_through() {
     let list = |n: usize, item: &str, by: &str| vec![item; n].join(by);
-    let deep = |n: usize| format!("{}1, 2{} == 1", "min(".repeat(n), ", 1)".repeat(n - 1) + ")");
+    let deep = |n: usize| format!("{}1, 2){} == 1", "min(".repeat(n), ", 1)".repeat(n - 1));
     for (condition, axis, used) in [
         ("decay(1, 0, 10000) == 1".to_owned(), BudgetAxis::IntegerOperations, 10_001),
         ("decay(1, 0, 9223372036854775807) == 1".to_owned(), BudgetAxis::IntegerOperations, 10_001),

@@ -212,6 +212,31 @@ fn the_tracker_counts_in_its_own_time() {
 }
 
 #[test]
+fn what_rules_read_is_known_beforehand() {
+    let text = format!(
+        "{}rule w {{ guards {{ $tool == \"a\" and (has($args.p) or -len($args.q) < min(1, $state.n)) -> admit }}
+            effects {{ apply(\"calls\", $state.epoch) set($state.last, $caller) emit(\"x\", $args.r) }} }}",
+        rule("other", "$tool == \"b\" and $args.secret == 1 -> reject \"x\"")
+    );
+    let registry = registry(&text);
+    let reads: Vec<String> = registry.reads("a").into_iter().collect();
+    let expected = [
+        "args.p",
+        "args.q",
+        "args.r",
+        "caller",
+        "state.calls",
+        "state.epoch",
+        "state.last",
+        "state.n",
+        "tool",
+    ];
+    assert_eq!(reads, expected);
+    assert_eq!(registry.reads("b").into_iter().collect::<Vec<_>>(), ["args.secret", "tool"]);
+    assert!(registry.reads("c").is_empty());
+}
+
+#[test]
 fn a_request_that_says_little_is_permitted_little() {
     let recorded = request(json!({}));
     assert!(!recorded.permission.allowed && recorded.permission.answer == Answer::Deny);

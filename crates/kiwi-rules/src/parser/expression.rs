@@ -98,8 +98,10 @@ impl Parser<'_> {
                 return Ok(inner);
             }
             _ => {
-                return self
-                    .lost("a value", "values are integers, strings, `true`, `false`, `$variables` and calls");
+                return self.lost(
+                    "a value",
+                    "values are integers, strings, `true`, `false`, `$variables` and calls",
+                );
             }
         };
         self.bump();

@@ -53,10 +53,11 @@ fn read<'a>(file: &RuleFile<'a>) -> Result<Loaded<'a>, Vec<Problem>> {
     let (syntax, mut complaints) = parser::read(text);
     let mut rules = Vec::new();
     if complaints.is_empty() {
+        let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         for rule in &syntax.rules {
             match check::check(rule) {
                 Ok(checked) => {
-                    let line = place(file.name, text, rule.name.span).line;
+                    let line = breaks.partition_point(|at| *at < rule.name.span.start) + 1;
                     rules.push(Rule { file: file.name.to_owned(), line, ..checked });
                 }
                 Err(mut found) => complaints.append(&mut found),
@@ -72,10 +73,6 @@ fn read<'a>(file: &RuleFile<'a>) -> Result<Loaded<'a>, Vec<Problem>> {
 
 fn problems(file: &str, text: &str, complaints: impl IntoIterator<Item = Complaint>) -> Vec<Problem> {
     complaints.into_iter().take(MAX_PROBLEMS).map(|found| Problem::new(file, text, found)).collect()
-}
-
-fn place(file: &str, text: &str, span: Span) -> Problem {
-    Problem::new(file, text, Complaint::new(span, ""))
 }
 
 /// Rules that share a name, wherever they stand: a name in a denial must lead to one rule.

@@ -3,9 +3,11 @@
 mod ambiguity;
 mod index;
 mod load;
+mod reads;
 
 use kiwi_model::{Digest, canonical};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use self::index::Index;
 use crate::evaluate::Evaluator;
@@ -101,6 +103,12 @@ impl RuleRegistry {
     /// Whether there is no rule at all; then every call is denied.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// What the rules that concern a tool look at: `tool`, `args.path`, `state.calls`, … A recorded call that lacks one of
+    /// these cannot be replayed with certainty.
+    pub fn reads(&self, tool: &str) -> BTreeSet<String> {
+        reads::reads(self.concerning(tool))
     }
 
     /// The rules that could say anything about a tool, in the order of evaluation.
