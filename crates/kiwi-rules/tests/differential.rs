@@ -98,6 +98,7 @@ fn both_evaluators_agree_on_every_pair() {
         "no_rule_matched",
         "budget integer_operations",
         "budget arguments",
+        "budget call_depth",
         "effect_invariant_violated",
         "axiom_violation AX-01",
         "axiom_violation AX-02",

@@ -24,7 +24,7 @@ fn rule(name: &str, guard: &str) -> String {
 #[test]
 fn the_version_is_the_same_for_any_order_and_layout_of_files() {
     let (a, b, c) =
-        (rule("a", "$mutates -> admit"), rule("b", "true -> admit"), rule("c", "else -> ask \"x\""));
+        (rule("a", "$mutates -> admit"), rule("b", "1 == 1 -> admit"), rule("c", "else -> ask \"x\""));
     let load = |texts: &[&str]| {
         let names: Vec<String> = (0..texts.len()).map(|at| format!("{at}.kappa")).collect();
         let files: Vec<RuleFile<'_>> =
@@ -36,7 +36,7 @@ fn the_version_is_the_same_for_any_order_and_layout_of_files() {
     for order in [[&a, &c, &b], [&b, &a, &c], [&b, &c, &a], [&c, &a, &b], [&c, &b, &a]] {
         assert_eq!(load(&order.map(String::as_str)).version_hash(), version);
     }
-    let one = format!("# a comment\n{c}\n\n{a}{b}").replace(' ', "  \n");
+    let one = format!("#a-comment\n{c}\n\n{a}{b}").replace(' ', "  \n");
     assert_eq!(load(&[&one]).version_hash(), version, "layout and comments mean nothing");
     assert_eq!(load(&[&a, &b, &c, "examples { }"]).version_hash(), version, "nor do examples");
     let parentheses = a.replace("$mutates", "($mutates)");
@@ -56,7 +56,10 @@ fn the_version_of_a_ruleset_stays_what_it_is() {
     // Recorded calls carry versions. One that changes without `ENGINE_VERSION` would disown them.
     let version =
         registry(&rule("a", "$tool == \"x\" and has($args.y) -> reject \"no\" else -> admit")).version_hash();
-    assert_eq!(version.to_string(), "sha256:PIN");
+    assert_eq!(
+        version.to_string(),
+        "sha256:d65a9c532929d21a6fda92a982b8fbf845eef3171777ce148b7109584cf5174e"
+    );
 }
 
 #[test]

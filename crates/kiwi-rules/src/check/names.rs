@@ -60,11 +60,9 @@ pub(super) fn suggestion<'a>(
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .min()
         .filter(|(distance, _)| *distance <= 2);
-    match nearest {
-        Some((_, candidate)) => format!("did you mean `{sigil}{candidate}`?"),
-        None => {
-            let all: Vec<String> = known.map(|candidate| format!("`{sigil}{candidate}`")).collect();
-            format!("known are {}", all.join(", "))
-        }
+    if let Some((_, candidate)) = nearest {
+        return format!("did you mean `{sigil}{candidate}`?");
     }
+    let all: Vec<String> = known.map(|candidate| format!("`{sigil}{candidate}`")).collect();
+    format!("known are {}", all.join(", "))
 }

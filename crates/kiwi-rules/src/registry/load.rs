@@ -29,7 +29,7 @@ pub(super) fn load(files: &[RuleFile<'_>]) -> Result<Vec<Rule>, LoadError> {
     }
     problems.append(&mut duplicates(&loaded));
     if problems.is_empty() {
-        loaded.iter().for_each(|file| problems.append(&mut examples(file)));
+        problems.extend(loaded.iter().flat_map(examples));
     }
     if !problems.is_empty() {
         return Err(LoadError::Invalid { problems });

@@ -47,11 +47,15 @@ fn collect(expression: &Expr, found: &mut BTreeSet<String>) {
         Expr::Not(inner) | Expr::Negate(inner) => collect(inner, found),
         Expr::Matches { text, .. } => collect(text, found),
         Expr::All(parts) | Expr::Any(parts) | Expr::Call { arguments: parts, .. } => {
-            parts.iter().for_each(|part| collect(part, found));
+            for part in parts {
+                collect(part, found);
+            }
         }
         Expr::Chain { first, rest } => {
             collect(first, found);
-            rest.iter().for_each(|(_, part)| collect(part, found));
+            for (_, part) in rest {
+                collect(part, found);
+            }
         }
     }
 }

@@ -209,6 +209,11 @@ impl Generator {
                 _ => Tree::Int(self.pick(&INTS)),
             };
         }
+        if self.one_in(200) {
+            let first = Tree::Int(self.pick(&INTS));
+            return (0..15 + self.below(3))
+                .fold(first, |inner, _| Tree::Call("max", vec![inner, Tree::Int(1)]));
+        }
         match self.below(8) {
             0 => Tree::Neg(Box::new(self.integer(depth - 1))),
             1..=3 => {
