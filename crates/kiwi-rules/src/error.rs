@@ -48,7 +48,7 @@ impl Explain for LoadError {
     }
 
     fn hint(&self) -> Option<String> {
-        self.problems().iter().find_map(|problem| problem.hint.clone())
+        self.problems().first().and_then(|problem| problem.hint.clone())
     }
 
     fn details(&self) -> Value {

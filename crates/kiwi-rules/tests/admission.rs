@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::unreachable,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
@@ -85,7 +86,7 @@ fn a_version_that_is_attested_must_be_the_active_one() {
 
 #[test]
 fn every_kind_of_denial_can_be_reached_and_told() {
-    let over = format!("rule r {{ guards {{ decay(1, 1, 20000) == 0 -> admit }} effects {{ }} }}");
+    let over = "rule r { guards { decay(1, 1, 20000) == 0 -> admit } effects { } }";
     let ambiguous = load(
         "rule a { guards { true -> admit } effects { } } rule b { guards { true -> reject \"x\" } effects { } }",
     );
@@ -102,7 +103,7 @@ fn every_kind_of_denial_can_be_reached_and_told() {
     };
     let reasons = [
         ("no_rule_matched", denied("", json!({"tool": "t"})), "no rule admits `t`"),
-        ("budget", denied(&over, json!({})), "rule `r` used 10001 integer operations, and 10000 is the most"),
+        ("budget", denied(over, json!({})), "rule `r` used 10001 integer operations, and 10000 is the most"),
         (
             "effect_invariant_violated",
             denied(&write("set(\"args.x\", 1)"), json!({})),
@@ -195,7 +196,9 @@ fn effects_are_returned_and_never_carried_out() {
     );
     let mut state = recorded.state.clone();
     assert_eq!(Value::Object(state.clone()), json!({"calls": 1, "epoch": 3}));
-    effect_mutations.iter().for_each(|mutation| mutation.apply_to(&mut state).expect("allowed"));
+    for mutation in &effect_mutations {
+        mutation.apply_to(&mut state).expect("allowed");
+    }
     assert_eq!(Value::Object(state), json!({"calls": 4, "epoch": 3, "last": "t"}));
 }
 
@@ -229,6 +232,9 @@ fn axioms_hold_for_every_effect() {
         };
         assert_eq!(found, axiom, "{effect}");
     }
+    let least = effects("emit(\"x\", -9223372036854775807 - 1)", json!({}));
+    let Decision::Deny { reason, .. } = least else { panic!("an event that no record can hold") };
+    assert_eq!(reason.render(), "rule `r` rejects it: integer overflow");
     // Reputation is derived: it may be applied to.
     let state = json!({"state": {"reputation": {"alice": 5}}});
     assert!(matches!(effects("apply(\"state.reputation.alice\", -5)", state), Decision::Admit { .. }));
@@ -293,9 +299,9 @@ fn a_rule_over_budget_denies_and_never_lets_through() {
     {
         assert_eq!(admit(&when(&condition), json!({})).answer(), Answer::Allow, "{condition}");
     }
-    let long = format!("contains($args.s, \"z\") or true");
+    let long = "contains($args.s, \"z\") or true";
     let huge = json!({"args": {"s": "a".repeat(11 << 20)}});
-    assert!(matches!(denied(&when(&long), huge), DenialReason::Budget { .. }), "long strings are paid for");
+    assert!(matches!(denied(&when(long), huge), DenialReason::Budget { .. }), "long strings are paid for");
     let emit = format!("emit({})", list(9, "\"x\"", ", "));
     let Decision::Deny { reason, .. } = effects(&emit, json!({})) else { panic!("denied") };
     assert!(matches!(reason, DenialReason::Budget { axis: BudgetAxis::Arguments, used: 9, .. }));

@@ -54,7 +54,7 @@ fn load(rules: &[RuleTree], order: &[usize]) -> Result<RuleRegistry, LoadError> 
 
 #[test]
 fn both_evaluators_agree_on_every_pair() {
-    let mut generator = Generator::new(0x6b61_7070_61);
+    let mut generator = Generator::new(0x6b_6170_7061);
     let (mut compared, mut ambiguous) = (0, 0);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     while compared < pairs() {

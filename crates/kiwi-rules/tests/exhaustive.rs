@@ -127,16 +127,10 @@ fn the_strictest_answer_wins_whatever_the_order() {
         for b in 0..3 {
             for c in 0..3 {
                 // Conditions differ in their spelling only, so that the set is not ambiguous.
-                let text: String = [a, b, c]
-                    .iter()
-                    .enumerate()
-                    .map(|(at, answer)| {
-                        format!(
-                            "rule r{at} {{ guards {{ {at} == {at} -> {} }} effects {{ }} }}\n",
-                            line(*answer)
-                        )
-                    })
-                    .collect();
+                let rule = |at: usize, answer: usize| {
+                    format!("rule r{at} {{ guards {{ {at} == {at} -> {} }} effects {{ }} }}\n", line(answer))
+                };
+                let text = [rule(0, a), rule(1, b), rule(2, c)].concat();
                 let strictest = [Answer::Allow, Answer::Ask, Answer::Deny][a.max(b).max(c)];
                 assert_eq!(support::admit(&text, json!({"tool": "t"})).answer(), strictest, "{text}");
             }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Evaluator, Trouble, integer, text};
 use crate::rule::{Effect, Rule, Target};
+use crate::value::Value;
 use crate::{AxiomId, Mutation, Scalar};
 
 impl<'a> Evaluator<'a> {
@@ -45,7 +46,12 @@ impl<'a> Evaluator<'a> {
                 let name = text(name, "`emit`")?.to_owned();
                 let mut carried = Vec::with_capacity(values.len());
                 for value in values {
-                    carried.push(Scalar::from(self.value(value)?));
+                    let value = self.value(value)?;
+                    // Canonical JSON has no −2^63, so no record could hold the event.
+                    if value == Value::Integer(i64::MIN) {
+                        return Err(Trouble::Overflow);
+                    }
+                    carried.push(Scalar::from(value));
                 }
                 self.spend(1)?;
                 Mutation::Emit { rule, name, values: carried }

@@ -8,7 +8,7 @@ use super::load::Loaded;
 use crate::problem::Complaint;
 use crate::rule::{Expr, Guard, Rule};
 use crate::syntax::{Action, Name};
-use crate::{LoadError, Problem};
+use crate::{LoadError, MAX_PROBLEMS, Problem};
 
 pub(super) fn refuse(files: &[Loaded<'_>]) -> Result<(), LoadError> {
     // Equal conditions have equal specificity, so the conditions alone make the groups.
@@ -23,6 +23,9 @@ pub(super) fn refuse(files: &[Loaded<'_>]) -> Result<(), LoadError> {
         let Some(((_, first, _), others)) = group.split_first() else { continue };
         for (file, rule, name) in others.iter().filter(|(_, rule, _)| !agree(first, rule)) {
             rules.extend([first.name.clone(), rule.name.clone()]);
+            if problems.len() >= MAX_PROBLEMS {
+                continue;
+            }
             let message =
                 format!("rules `{}` and `{}` answer the same conditions differently", first.name, rule.name);
             let complaint = Complaint::new(name.span, message)

@@ -327,6 +327,9 @@ impl Run<'_> {
                 if number == 0 && !matches!(value, Thing::S(_)) {
                     return Err(wrong(&format!("`{effect}`"), "a string", &value));
                 }
+                if number > 0 && *effect == "emit" && value == Thing::I(i64::MIN) {
+                    return Err(reject("integer overflow"));
+                }
                 values.push(value);
             }
             self.pay(1)?;
@@ -384,42 +387,43 @@ fn change(state: &Value, path: &str, names: &[&str], effect: &str, value: &Thing
     if names.len() < 2 || names[0] != "state" {
         return Err(format!("only `state.*` is written, not `{path}`"));
     }
-    fn at(
-        here: Option<&Value>,
-        names: &[&str],
-        path: &str,
-        effect: &str,
-        value: &Thing,
-    ) -> Result<Value, String> {
-        if let Some((first, rest)) = names.split_first() {
-            let mut map = match here {
-                None => Map::new(),
-                Some(Value::Object(map)) => map.clone(),
-                Some(_) => return Err(format!("`{path}` lies below a value")),
-            };
-            let inner = at(map.get(*first), rest, path, effect, value)?;
-            map.insert((*first).to_owned(), inner);
-            return Ok(Value::Object(map));
-        }
-        let new = match (effect, here, value) {
-            ("set", Some(Value::Array(_) | Value::Object(_)), _) => {
-                return Err(format!("`{path}` holds more than one value"));
-            }
-            ("set", _, value) => json(value),
-            (_, None | Some(Value::Null), Thing::I(delta)) => (*delta).into(),
-            (_, Some(Value::Number(number)), Thing::I(delta)) if number.is_i64() => {
-                let sum = i128::from(number.as_i64().expect("an i64")) + i128::from(*delta);
-                let outside = |_| format!("`{path}` would leave the range of integers");
-                i64::try_from(sum).map_err(outside)?.into()
-            }
-            _ => return Err(format!("`{path}` is not a counter")),
+    rebuilt(Some(state), &names[1..], path, effect, value)
+}
+
+fn rebuilt(
+    here: Option<&Value>,
+    names: &[&str],
+    path: &str,
+    effect: &str,
+    value: &Thing,
+) -> Result<Value, String> {
+    if let Some((first, rest)) = names.split_first() {
+        let mut map = match here {
+            None => Map::new(),
+            Some(Value::Object(map)) => map.clone(),
+            Some(_) => return Err(format!("`{path}` lies below a value")),
         };
-        if new.as_i64().is_some_and(|integer| integer < 0) {
-            return Err(format!("`{path}` would fall below zero"));
-        }
-        Ok(new)
+        let inner = rebuilt(map.get(*first), rest, path, effect, value)?;
+        map.insert((*first).to_owned(), inner);
+        return Ok(Value::Object(map));
     }
-    at(Some(state), &names[1..], path, effect, value)
+    let new = match (effect, here, value) {
+        ("set", Some(Value::Array(_) | Value::Object(_)), _) => {
+            return Err(format!("`{path}` holds more than one value"));
+        }
+        ("set", _, value) => json(value),
+        (_, None | Some(Value::Null), Thing::I(delta)) => (*delta).into(),
+        (_, Some(Value::Number(number)), Thing::I(delta)) if number.is_i64() => {
+            let sum = i128::from(number.as_i64().expect("an i64")) + i128::from(*delta);
+            let outside = |_| format!("`{path}` would leave the range of integers");
+            i64::try_from(sum).map_err(outside)?.into()
+        }
+        _ => return Err(format!("`{path}` is not a counter")),
+    };
+    if new.as_i64().is_some_and(|integer| integer < 0) {
+        return Err(format!("`{path}` would fall below zero"));
+    }
+    Ok(new)
 }
 
 fn narrow(wide: i128) -> Result<i64, Stop> {
