@@ -81,6 +81,8 @@ pub struct Verdict {
     pub guard: Option<usize>,
     /// What it said.
     pub answer: RuleAnswer,
+    /// The integer operations it took, effects included.
+    pub operations: u64,
 }
 
 /// The answer of one rule.
@@ -157,23 +159,23 @@ pub(crate) fn judge<'a>(
             Ok(Some((guard, action))) => (Some(guard), answer(rule, action)),
             Err(trouble) => (None, RuleAnswer::Deny(trouble.denial(&rule.name))),
         };
+        let operations = evaluator.operations();
         if !rule.effects.is_empty() && !matches!(answer, RuleAnswer::Deny(_)) {
             willing.push((verdicts.len(), rule, evaluator));
         }
-        verdicts.push(Verdict { rule: rule.name.clone(), guard, answer });
+        verdicts.push(Verdict { rule: rule.name.clone(), guard, answer, operations });
     }
     let denied = verdicts.iter().any(|verdict| matches!(verdict.answer, RuleAnswer::Deny(_)));
     let mut mutations = Vec::new();
     if !denied {
         let mut state = Cow::Borrowed(request.state);
         for (at, rule, mut evaluator) in willing {
-            match evaluator.effects(rule, state.to_mut()) {
+            let found = evaluator.effects(rule, state.to_mut());
+            let Some(verdict) = verdicts.get_mut(at) else { continue };
+            verdict.operations = evaluator.operations();
+            match found {
                 Ok(mut found) => mutations.append(&mut found),
-                Err(trouble) => {
-                    if let Some(verdict) = verdicts.get_mut(at) {
-                        verdict.answer = RuleAnswer::Deny(trouble.denial(&rule.name));
-                    }
-                }
+                Err(trouble) => verdict.answer = RuleAnswer::Deny(trouble.denial(&rule.name)),
             }
         }
     }

@@ -31,14 +31,18 @@ fn pairs() -> usize {
 
 /// A result in the form that the second evaluator gives.
 fn told(result: &AdmissionResult) -> Value {
+    let spent: serde_json::Map<String, Value> =
+        result.verdicts.iter().map(|verdict| (verdict.rule.clone(), verdict.operations.into())).collect();
     match &result.decision {
-        Decision::Admit { effect_mutations } => json!({"answer": "allow", "mutations": effect_mutations}),
+        Decision::Admit { effect_mutations } => {
+            json!({"answer": "allow", "spent": spent, "mutations": effect_mutations})
+        }
         Decision::Ask { asked, effect_mutations } => {
-            json!({"answer": "ask", "asked": asked, "mutations": effect_mutations})
+            json!({"answer": "ask", "spent": spent, "asked": asked, "mutations": effect_mutations})
         }
         Decision::Deny { reason, further } => {
             let all: Vec<_> = std::iter::once(reason).chain(further).collect();
-            json!({"answer": "deny", "reasons": all})
+            json!({"answer": "deny", "spent": spent, "reasons": all})
         }
     }
 }

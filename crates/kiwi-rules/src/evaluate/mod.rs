@@ -98,6 +98,11 @@ impl<'a> Evaluator<'a> {
         weigh(&mut BudgetTracker::new(Limits::RULE), rule).err()
     }
 
+    /// The integer operations spent so far.
+    pub fn operations(&self) -> u64 {
+        self.budget.snapshot().integer_operations
+    }
+
     fn spend(&mut self, operations: usize) -> Result<(), Trouble> {
         self.budget.spend(BudgetAxis::IntegerOperations, operations as u64)?;
         Ok(())

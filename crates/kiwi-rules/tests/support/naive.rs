@@ -44,7 +44,7 @@ fn wrong(taker: &str, wanted: &str, found: &Thing) -> Stop {
 }
 
 impl Naive<'_> {
-    /// `{"answer", "reasons" | "asked", "mutations"}` of a whole ruleset.
+    /// `{"answer", "spent", "reasons" | "asked", "mutations"}` of a whole ruleset.
     pub fn judge(&self, rules: &[RuleTree]) -> Value {
         let mut order: Vec<&RuleTree> = rules.iter().collect();
         order.sort_by_key(|rule| (std::cmp::Reverse(specificity(rule)), rule.name.clone()));
@@ -53,9 +53,9 @@ impl Naive<'_> {
             let mut run = Run { request: self.request, operations: 0 };
             match run.rule(rule) {
                 Ok(None) => {}
-                Ok(Some(Then::Reject(why))) => spoken.push((rule, Err(reject(&why)), 0)),
+                Ok(Some(Then::Reject(why))) => spoken.push((rule, Err(reject(&why)), run.operations)),
                 Ok(Some(then)) => spoken.push((rule, Ok(then), run.operations)),
-                Err(stop) => spoken.push((rule, Err(stop), 0)),
+                Err(stop) => spoken.push((rule, Err(stop), run.operations)),
             }
         }
         let mut mutations = Vec::new();
@@ -67,8 +67,11 @@ impl Naive<'_> {
                     Ok(found) => mutations.extend(found),
                     Err(stop) => *answer = Err(stop),
                 }
+                *operations = run.operations;
             }
         }
+        let spent: Map<String, Value> =
+            spoken.iter().map(|(rule, _, operations)| (rule.name.clone(), (*operations).into())).collect();
         let denials: Vec<Value> = spoken
             .iter()
             .filter_map(|(rule, answer, _)| {
@@ -80,11 +83,11 @@ impl Naive<'_> {
             })
             .collect();
         if !denials.is_empty() {
-            return serde_json::json!({"answer": "deny", "reasons": denials});
+            return serde_json::json!({"answer": "deny", "spent": spent, "reasons": denials});
         }
         if spoken.is_empty() {
             let reason = serde_json::json!({"kind": "no_rule_matched", "tool": self.request["tool"]});
-            return serde_json::json!({"answer": "deny", "reasons": [reason]});
+            return serde_json::json!({"answer": "deny", "spent": spent, "reasons": [reason]});
         }
         let asked: Vec<Value> = spoken
             .iter()
@@ -94,9 +97,9 @@ impl Naive<'_> {
             })
             .collect();
         if asked.is_empty() {
-            serde_json::json!({"answer": "allow", "mutations": mutations})
+            serde_json::json!({"answer": "allow", "spent": spent, "mutations": mutations})
         } else {
-            serde_json::json!({"answer": "ask", "asked": asked, "mutations": mutations})
+            serde_json::json!({"answer": "ask", "spent": spent, "asked": asked, "mutations": mutations})
         }
     }
 }
