@@ -10,7 +10,8 @@ use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
 use crate::{components, test, tools};
 
-const TARGETS: [&str; 4] = ["manifest", "yaml", "canonical", "lockfile"];
+const TARGETS: [&str; 7] =
+    ["manifest", "yaml", "canonical", "lockfile", "kappa_lexer", "kappa_parser", "kappa_evaluator"];
 const HEADER: &str = "\
 # Soak results
 

@@ -191,7 +191,12 @@ impl Kernel {
             chain_hash: None,
             chain: Vec::new(),
             lockfile: None,
+            params: None,
+            redacted: Vec::new(),
             params_hash: None,
+            decision: None,
+            rules_version: None,
+            permission: None,
             result: Some(CallResult {
                 ok: false,
                 kind: Some(fault.kind),

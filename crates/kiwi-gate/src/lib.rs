@@ -8,6 +8,7 @@
 //!
 //! Read first: [`Request`] and [`Outcome`] (what goes in and comes out), [`Kernel`] (the path between them).
 
+mod admission;
 mod agreement;
 mod audit;
 mod cache;
@@ -29,6 +30,7 @@ mod stage;
 mod stages;
 mod vault;
 
+pub use admission::{Judge, Objection, Why};
 pub use agreement::{Agreement, Planned};
 pub use cache::{Cache, CacheItem, CacheKind};
 pub use check::Finding;

@@ -63,12 +63,53 @@ pub struct Record {
     /// The lockfile it was held against.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lockfile: Option<LockNote>,
-    /// Digest of the canonical parameters.
+    /// The parameters, secrets left out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub params: Option<Value>,
+    /// Where something was left out of them, as JSON pointers.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub redacted: Vec<String>,
+    /// Digest of the canonical parameters, nothing left out.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub params_hash: Option<Digest>,
+    /// What the gate said, and why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub decision: Option<DecisionNote>,
+    /// The version of the rules that were in force.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rules_version: Option<Digest>,
+    /// What the caller was allowed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub permission: Option<PermissionNote>,
     /// How it ended (`exit`), or why it did not start (`request`, `denied`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<CallResult>,
+}
+
+/// A decision as the record keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionNote {
+    /// `allow`, `ask` or `deny`.
+    pub answer: String,
+    /// Everything that was said against the call, or asked about it: typed reasons.
+    pub reasons: Vec<Value>,
+    /// Who approved it, where somebody was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approved_by: Option<String>,
+    /// What the rules judged beside the parameters, so that the call can be judged again by other rules.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub judged: Option<Value>,
+}
+
+/// What a caller was allowed, as the record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionNote {
+    /// The profile in force.
+    pub profile: String,
+    /// Whether it covers all that the call needs.
+    pub allowed: bool,
+    /// Its answer: `allow`, `ask` or `deny`.
+    pub answer: String,
 }
 
 /// A lockfile as the record keeps it.

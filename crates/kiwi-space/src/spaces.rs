@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::error::SpaceError;
 use crate::index::Index;
+use crate::keys::Keys;
 use crate::kind::Item;
 use crate::loader::{Caches, Loader};
 use crate::locks::Locks;
@@ -114,6 +115,12 @@ impl Spaces {
     pub fn credentials(&self) -> Result<Credentials, SpaceError> {
         let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
         Ok(Credentials::new(user.join("credentials")))
+    }
+
+    /// The user's own keys.
+    pub fn keys(&self) -> Result<Keys, SpaceError> {
+        let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
+        Ok(Keys::new(user.join("keys")))
     }
 
     /// The installed packages of a space, for those who write them.

@@ -103,7 +103,12 @@ fn entry(request: &Request, call: &Call<'_>) -> Entry {
         chain_hash: Some(call.plan().chain_hash()),
         chain: call.plan().links().iter().map(ChainEntry::from).collect(),
         lockfile: call.planned.note(),
+        params: None,
+        redacted: Vec::new(),
         params_hash: hash(&Value::Object(call.params.clone())),
+        decision: None,
+        rules_version: None,
+        permission: None,
         result: None,
     }
 }

@@ -9,7 +9,6 @@
 mod credential;
 mod keeper;
 mod place;
-mod private;
 mod seal;
 mod store;
 

@@ -8,9 +8,9 @@ use kiwi_model::Secret;
 use std::path::{Path, PathBuf};
 
 use super::keeper::{KeeperProblem, KeyKeeper};
-use super::private;
 use super::seal::Key;
 use crate::error::SpaceError;
+use crate::private;
 
 /// The store itself.
 pub(super) const STORE: &str = "store.age";

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::credential::{Credential, Written};
 use super::keeper::{KeeperProblem, KeyKeeper, Nobody};
 use super::place::{Found, KeyPlace, STORE};
-use super::private;
 use crate::error::SpaceError;
+use crate::private;
 
 const LOCK: &str = ".lock";
 /// Nobody but the owner.

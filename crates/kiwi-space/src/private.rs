@@ -9,7 +9,7 @@ use crate::durable;
 use crate::error::SpaceError;
 
 /// A file that only its owner can read; others' eyes on it make it useless.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, SpaceError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SpaceError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, SpaceError> {
 }
 
 /// Written beside it, for the owner alone from the first byte on, synced, renamed over it, the folder synced.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), SpaceError> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), SpaceError> {
     let folder = path.parent().unwrap_or(path);
     let unwritable = |error| SpaceError::unwritable(path, error);
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).map_err(unwritable)?;
@@ -36,7 +36,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), SpaceError> {
 }
 
 /// Removed, where it is there, and the folder synced.
-pub(super) fn remove(path: &Path) -> Result<(), SpaceError> {
+pub(crate) fn remove(path: &Path) -> Result<(), SpaceError> {
     match std::fs::remove_file(path) {
         Ok(()) => durable::sync_folder(path.parent().unwrap_or(path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
