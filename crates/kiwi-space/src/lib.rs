@@ -31,20 +31,27 @@ mod modules;
 mod packages;
 mod private;
 mod root;
+mod rules;
 mod scaffold;
 mod script;
 mod spaces;
 mod stamp;
 mod system;
 mod take;
+mod trust;
 
 pub use catalog::Shadowed;
-pub use config::{Config, ConfigFile, KeyringUse, Limits, Mode, config_schema};
+pub use config::{
+    Config, ConfigFile, KeyringUse, Limits, Mode, OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection,
+    RulesInForce, Transport, UnknownProfile, config_schema,
+};
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use error::{PathProblem, SpaceError};
 pub use keys::{KeyPurpose, Keys, PublicKey, UserKey};
 pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};
 pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged};
+pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use spaces::{Locations, Spaces};
+pub use trust::{Trust, TrustState, Trusted};

@@ -18,6 +18,7 @@ use crate::locks::Locks;
 use crate::packages::Packages;
 use crate::root::Root;
 use crate::system::System;
+use crate::trust::{Trust, config_digest};
 
 /// The folder that makes a folder a space.
 pub(crate) const AI: &str = ".ai";
@@ -121,6 +122,18 @@ impl Spaces {
     pub fn keys(&self) -> Result<Keys, SpaceError> {
         let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
         Ok(Keys::new(user.join("keys")))
+    }
+
+    /// The projects that their user trusts.
+    pub fn trust(&self) -> Result<Trust, SpaceError> {
+        let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
+        Ok(Trust::new(user.join("trust")))
+    }
+
+    /// A digest over the project's configuration, and its folder; `None` without a project.
+    pub fn project_config(&self) -> Result<Option<(&Path, Digest)>, SpaceError> {
+        let Some(home) = &self.project else { return Ok(None) };
+        Ok(Some((&home.folder, config_digest(&home.ai)?)))
     }
 
     /// The installed packages of a space, for those who write them.

@@ -1,0 +1,180 @@
+//! What a configuration file may say.
+
+use kiwi_model::lockfile::LockMode;
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use super::profile::ProfileSection;
+
+/// A year: more is a mistake.
+const MAX_TIMEOUT: u64 = 31_536_000;
+const MAX_OUTPUT: u64 = 1 << 40;
+
+/// How chains are validated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A parent without schemas is an error.
+    #[default]
+    Strict,
+    /// It is a warning, for migration. Only the user's configuration can say so.
+    Lenient,
+}
+
+/// Whether the key of the credential store may be in the desktop's keyring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyringUse {
+    /// Where there is one.
+    #[default]
+    Auto,
+    /// Never: it is in a file beside the store.
+    Off,
+}
+
+/// A configuration file as it may be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+#[schemars(title = "Kiwi configuration")]
+pub struct ConfigFile {
+    /// How chains are validated.
+    pub validation: ValidationSection,
+    /// What a call may use.
+    pub limits: LimitsSection,
+    /// Python.
+    pub python: PythonSection,
+    /// Lockfiles.
+    pub lockfiles: LockfilesSection,
+    /// Credentials.
+    pub credentials: CredentialsSection,
+    /// Rules.
+    pub rules: RulesSection,
+    /// What callers may do, by name.
+    #[schemars(with = "BTreeMap<String, ProfileSection>")]
+    pub profiles: BTreeMap<String, ProfileSection>,
+    /// Which profile each way in has.
+    pub transports: TransportsSection,
+    /// The audit log.
+    pub audit: AuditSection,
+}
+
+/// How chains are validated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct ValidationSection {
+    /// `strict` unless the user's configuration says `lenient` and the project's does not say `strict`.
+    pub mode: Option<Mode>,
+}
+
+/// What a call may use. Where both files give a limit the smaller one holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct LimitsSection {
+    /// Seconds a call may take where its tool says nothing; 300 when left out.
+    #[serde(deserialize_with = "seconds")]
+    #[schemars(range(min = 1, max = MAX_TIMEOUT))]
+    pub timeout: Option<u64>,
+    /// Bytes a call may print; 8388608 when left out.
+    #[serde(deserialize_with = "bytes")]
+    #[schemars(range(min = 1, max = MAX_OUTPUT))]
+    pub output: Option<u64>,
+}
+
+/// Python.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct PythonSection {
+    /// The interpreter: a name to look for, or a path. A project's is used for the project's own tools only.
+    pub interpreter: Option<String>,
+}
+
+/// Lockfiles.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct LockfilesSection {
+    /// What a call does about its lockfile; where both files say, the stricter holds. Left out: `warn`, and `strict`
+    /// where `CI=true` and there are lockfiles.
+    pub mode: Option<LockMode>,
+}
+
+/// Credentials.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct CredentialsSection {
+    /// Whether the desktop's keyring keeps the key of the credential store; `auto` when left out. Only the user's
+    /// configuration can say so.
+    pub keyring: Option<KeyringUse>,
+}
+
+/// Rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct RulesSection {
+    /// `false` drops the rules that come with Kiwi. Only the user's configuration can say so.
+    pub default: Option<bool>,
+    /// `true` refuses every call while there is no rule file beside this configuration.
+    pub required: Option<bool>,
+}
+
+/// Which profile each way in has. Where both files say, both hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct TransportsSection {
+    /// Of what is typed; `cli` when left out, and `ci` where `CI=true`.
+    pub cli: Option<String>,
+    /// Of agents that speak MCP; `mcp` when left out.
+    pub mcp: Option<String>,
+}
+
+/// The audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct AuditSection {
+    /// A file, best on another machine's disk, that gets every signed checkpoint as well. Only the user's configuration
+    /// can name it.
+    pub anchor: Option<std::path::PathBuf>,
+}
+
+/// The JSON Schema of a configuration file, generated from the types.
+pub fn config_schema() -> Value {
+    schemars::schema_for!(ConfigFile).to_value()
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    deserializer.deserialize_any(WholeNumber { what: "seconds", max: MAX_TIMEOUT }).map(Some)
+}
+
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    deserializer.deserialize_any(WholeNumber { what: "bytes", max: MAX_OUTPUT }).map(Some)
+}
+
+struct WholeNumber {
+    what: &'static str,
+    max: u64,
+}
+
+impl Visitor<'_> for WholeNumber {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a whole number of {} from 1 to {}", self.what, self.max)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
+        if (1..=self.max).contains(&number) {
+            Ok(number)
+        } else {
+            Err(E::invalid_value(de::Unexpected::Unsigned(number), &self))
+        }
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<u64, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Signed(number), &self)),
+        }
+    }
+}
