@@ -143,6 +143,16 @@ impl Plan {
         if installed { strictest.max(Isolation::Standard) } else { strictest }
     }
 
+    /// Whether a call changes something, as any link says.
+    pub fn mutates(&self) -> bool {
+        self.tools.iter().any(|tool| tool.manifest.mutates_state)
+    }
+
+    /// Whether two calls may not happen at once.
+    pub fn is_exclusive(&self) -> bool {
+        self.mutates() || self.tools.iter().any(|tool| tool.manifest.exclusive)
+    }
+
     /// Whether the chain may run; the first stage that objects answers, with all its objections.
     pub fn require(&self) -> Result<(), ChainError> {
         if !self.mismatches.is_empty() {

@@ -33,6 +33,11 @@ impl Host {
         self.environment.get("CI").is_some_and(|value| value == "true" || value == "1")
     }
 
+    /// Whether every project is trusted: build machines clone what they were told to clone.
+    pub(crate) fn trusts_everything(&self) -> bool {
+        self.environment.get("KIWI_TRUST").is_some_and(|value| value == "1")
+    }
+
     /// Where the bus of the desktop's session is said to be: by its own variable, else where sessions have it.
     pub(crate) fn session_bus(&self) -> Option<String> {
         let set = |name: &str| self.environment.get(name).filter(|value| !value.is_empty());

@@ -4,12 +4,16 @@ use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
 use kiwi_exec::{Launcher, Limits};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
-use kiwi_model::{Digest, Explain, Fault, Status, ToolRef, canonical};
-use kiwi_space::Spaces;
+use kiwi_model::{Digest, ErrorKind, Explain, Fault, Status, ToolRef, canonical};
+use kiwi_rules::DenialReason;
+use kiwi_space::{Config, Profile, Spaces, UnknownProfile};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Instant;
 
+use crate::admission::{Admission, OnDeny};
 use crate::agreement::Planned;
 use crate::audit::{AuditLog, Durability, now};
 use crate::host::Host;
@@ -18,8 +22,8 @@ use crate::outcome::{Outcome, Timing};
 use crate::planner::Planner;
 use crate::prepare::Preparer;
 use crate::request::Request;
-use crate::stage::{Call, Next, Reply, Stage};
-use crate::stages::{Dispatch, Ready, Record, client};
+use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
+use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
 use crate::vault::Vault;
 
 /// The kernel: spaces, plans, the audit log and the stages.
@@ -30,6 +34,9 @@ pub struct Kernel {
     pub(crate) host: Arc<Host>,
     audit: Arc<AuditLog>,
     pub(crate) launcher: Launcher,
+    pub(crate) config: Arc<Config>,
+    pub(crate) admission: Arc<Admission>,
+    tool_lock: Arc<ToolLock>,
     stages: Vec<Box<dyn Stage>>,
     /// What the configuration gave rise to say.
     notices: Vec<String>,
@@ -48,7 +55,16 @@ impl Kernel {
         let http = Arc::new(client(&host));
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
+        let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
+        let tool_lock = Arc::new(ToolLock {
+            admission: Arc::clone(&admission),
+            turns: Turns::new(&spaces),
+            audit: Arc::clone(&audit),
+            on_deny: Mutex::default(),
+            sequence: AtomicU64::new(0),
+        });
         let stages: Vec<Box<dyn Stage>> = vec![
+            Box::new(Arc::clone(&tool_lock)),
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
             Box::new(Record { audit: Arc::clone(&audit) }),
             Box::new(Dispatch::new(
@@ -71,7 +87,31 @@ impl Kernel {
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
         };
-        Ok(Self { planner, preparer, vault, host, audit, launcher, stages, notices })
+        Ok(Self {
+            planner,
+            preparer,
+            vault,
+            host,
+            audit,
+            launcher,
+            config,
+            admission,
+            tool_lock,
+            stages,
+            notices,
+        })
+    }
+
+    /// Has every denial told to somebody, after it was recorded.
+    pub fn on_deny(&self, callback: OnDeny) {
+        *self.tool_lock.on_deny.lock().unwrap_or_else(PoisonError::into_inner) = Some(callback);
+    }
+
+    /// Puts a stage of a face's own between admission and the enter record.
+    #[must_use]
+    pub fn guarded_by(mut self, stage: Box<dyn Stage>) -> Self {
+        self.stages.insert(1, stage);
+        self
     }
 
     /// The spaces this kernel reads.
@@ -120,29 +160,21 @@ impl Kernel {
     /// Makes a call. Whatever happens is in the outcome.
     pub async fn call(&self, request: Request) -> Outcome {
         let begun = Instant::now();
-        let session = request.session.to_string();
-        let planned = match self.planned(&request.tool, request.lock) {
-            Ok(planned) => planned,
-            Err(fault) => return self.unplanned(&request, fault, begun),
+        let (planned, params) = match self.prepared(&request) {
+            Ok(prepared) => prepared,
+            Err(Unprepared { fault, plan }) => {
+                let outcome = self.unplanned(&request, fault, begun);
+                return plan.iter().fold(outcome, |outcome, plan| outcome.planned(plan));
+            }
         };
         let plan = &planned.plan;
-        let params = planned.require().and_then(|()| {
-            let params = request.arguments.clone().read(plan.parameters());
-            plan.check_params(params).map_err(|error| error.fault())
-        });
-        let params = match params {
-            Ok(params) => params,
-            Err(fault) => return self.unplanned(&request, fault, begun).planned(plan),
-        };
         let plan_us = micros(begun);
         let gate_begun = Instant::now();
+        let trail = Trail::default();
         let result = if request.dry_run {
             self.rehearse(plan, &params)
         } else {
-            if let Some(lock) = planned.lock.as_ref().filter(|lock| lock.differences.is_empty()) {
-                self.spaces().locks().touch(&lock.stored, jiff::Timestamp::now().into());
-            }
-            Next::new(&self.stages).run(Call { request: &request, planned: &planned, params }).await
+            self.pass(&request, &planned, params, &trail).await
         };
         let execute =
             result.as_ref().map_or(0, |reply| u64::try_from(reply.took.as_micros()).unwrap_or(u64::MAX));
@@ -151,6 +183,10 @@ impl Kernel {
             Ok(mut reply) => {
                 let failure = reply.failure.take();
                 (reply, failure)
+            }
+            // Refused between two records, or by nobody's will: it leaves one all the same.
+            Err(fault) if !trail.has_record() && !request.dry_run => {
+                return self.unplanned(&request, fault, begun).planned(plan);
             }
             Err(fault) => (Reply::default(), Some(fault)),
         };
@@ -163,10 +199,52 @@ impl Kernel {
             stderr: reply.stderr,
             error,
             warnings: self.notices.iter().cloned().chain(planned.warnings()).chain(reply.warnings).collect(),
-            session,
+            loop_notice: reply.loop_notice,
+            session: request.session.to_string(),
             timing_us,
         };
         outcome.planned(plan)
+    }
+
+    /// What a call would run and with what, or why it cannot be told.
+    fn prepared(&self, request: &Request) -> Result<(Planned, Map<String, Value>), Unprepared> {
+        let planned =
+            self.planned(&request.tool, request.lock).map_err(|fault| Unprepared { fault, plan: None })?;
+        let params = planned.require().and_then(|()| {
+            let params = request.arguments.clone().read(planned.plan.parameters());
+            planned.plan.check_params(params).map_err(|error| error.fault())
+        });
+        match params {
+            Ok(params) => Ok((planned, params)),
+            Err(fault) => Err(Unprepared { fault, plan: Some(planned.plan) }),
+        }
+    }
+
+    /// Through the stages. A stage that panics has refused.
+    async fn pass(
+        &self,
+        request: &Request,
+        planned: &Planned,
+        params: Map<String, Value>,
+        trail: &Trail,
+    ) -> Result<Reply, Fault> {
+        if let Some(lock) = planned.lock.as_ref().filter(|lock| lock.differences.is_empty()) {
+            self.spaces().locks().touch(&lock.stored, jiff::Timestamp::now().into());
+        }
+        let profile = self.profile(request)?;
+        let call = Call { request, planned, params, profile: &profile, admitted: None, trail };
+        contained(Next::new(&self.stages).run(call)).await
+    }
+
+    /// The profile that a request has by the way it came in.
+    pub(crate) fn profile(&self, request: &Request) -> Result<Profile, Fault> {
+        let narrower = request.narrower.as_deref();
+        let mut profile = self
+            .config
+            .profile(request.transport, self.host.is_unattended(), narrower)
+            .map_err(|unknown| unknown_profile(&unknown))?;
+        profile.layers.extend(request.permissions.iter().cloned());
+        Ok(profile)
     }
 
     /// What would happen, without it happening.
@@ -214,6 +292,32 @@ impl Kernel {
         let timing = Timing { plan: micros(begun), ..Timing::default() };
         Outcome { warnings, ..Outcome::unplanned(request.session.to_string(), fault, timing) }
     }
+}
+
+/// Why a call did not get as far as its stages.
+struct Unprepared {
+    fault: Fault,
+    plan: Option<Plan>,
+}
+
+fn unknown_profile(unknown: &UnknownProfile) -> Fault {
+    let reason = DenialReason::Policy { policy_id: "permission".into(), policy_reason: unknown.to_string() };
+    Fault::new(ErrorKind::Denied, unknown.to_string())
+        .with_hint(format!("there are: {}", unknown.known.join(", ")))
+        .with_details(json!({ "reason": reason }))
+}
+
+/// Polls a future; a panic on the way is a failure like any other, and everything behind it did not happen.
+async fn contained(mut stages: StageFuture<'_>) -> Result<Reply, Fault> {
+    std::future::poll_fn(move |context| {
+        let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stages.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| {
+            let fault = Fault::new(ErrorKind::Internal, "a stage of the gate failed; the call was stopped")
+                .with_hint("this is a defect of Kiwi; what it printed above says where");
+            Poll::Ready(Err(fault))
+        })
+    })
+    .await
 }
 
 fn micros(since: Instant) -> u64 {

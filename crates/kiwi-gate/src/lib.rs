@@ -26,11 +26,13 @@ mod planner;
 mod prepare;
 mod redact;
 mod request;
+mod rule_state;
+mod rulebook;
 mod stage;
 mod stages;
 mod vault;
 
-pub use admission::{Judge, Objection, Why};
+pub use admission::{Judge, Objection, OnDeny, ToolAdmissionDenied, Why};
 pub use agreement::{Agreement, Planned};
 pub use cache::{Cache, CacheItem, CacheKind};
 pub use check::Finding;

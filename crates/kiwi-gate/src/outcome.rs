@@ -46,6 +46,9 @@ pub struct Outcome {
     pub error: Option<Fault>,
     /// Worth saying.
     pub warnings: Vec<String>,
+    /// That the session goes round in circles, where it does.
+    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub loop_notice: Option<Value>,
     /// The session it belongs to.
     pub session: String,
     /// Where the time went.
@@ -64,6 +67,7 @@ impl Outcome {
             stderr: String::new(),
             error: Some(fault),
             warnings: Vec::new(),
+            loop_notice: None,
             session,
             timing_us,
         }

@@ -106,6 +106,7 @@ impl Redactor {
             result: self.value(reply.result),
             stderr: self.text(&reply.stderr),
             failure: reply.failure.map(|fault| self.fault(fault)),
+            loop_notice: reply.loop_notice,
             warnings: reply.warnings.iter().map(|warning| self.text(warning)).collect(),
             took: reply.took,
         }

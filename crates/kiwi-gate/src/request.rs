@@ -4,6 +4,7 @@ use kiwi_chain::read_assignment;
 use kiwi_exec::{Unwatched, Watch};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::{Isolation, ToolRef};
+use kiwi_space::{ProfileLayer, Transport};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -109,6 +110,18 @@ pub struct Request {
     pub lock: Option<LockMode>,
     /// At least this tightly.
     pub isolation: Option<Isolation>,
+    /// The way it came in, which decides about its profile.
+    pub transport: Transport,
+    /// A profile that is to hold as well.
+    pub narrower: Option<String>,
+    /// Lists of permissions that are to hold as well.
+    pub permissions: Vec<ProfileLayer>,
+    /// The version of the rules that the caller relies on.
+    pub rules_version: Option<String>,
+    /// Whether a person is there to answer.
+    pub is_interactive: bool,
+    /// Whether to wait for a person's answer, where one is asked for.
+    pub waits: bool,
     /// Stop before the effect and say what would happen.
     pub dry_run: bool,
     /// Sees output while the tool runs.
@@ -127,6 +140,12 @@ impl Request {
             session,
             lock: None,
             isolation: None,
+            transport: Transport::Cli,
+            narrower: None,
+            permissions: Vec::new(),
+            rules_version: None,
+            is_interactive: false,
+            waits: false,
             dry_run: false,
             watch: Arc::new(Unwatched),
             cancel: Cancel::default(),

@@ -2,12 +2,15 @@
 
 use kiwi_chain::Plan;
 use kiwi_model::{Fault, Isolation};
+use kiwi_space::Profile;
 
 use serde_json::{Map, Value};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::admission::Admitted;
 use crate::agreement::Planned;
 use crate::request::Request;
 
@@ -19,6 +22,28 @@ pub struct Call<'a> {
     pub planned: &'a Planned,
     /// Parameters, completed with defaults and checked.
     pub params: Map<String, Value>,
+    /// The caller's profile.
+    pub profile: &'a Profile,
+    /// What the gate said, once it has.
+    pub(crate) admitted: Option<Admitted>,
+    /// What was written down about it so far.
+    pub(crate) trail: &'a Trail,
+}
+
+/// Whether a call has left a record.
+#[derive(Debug, Default)]
+pub(crate) struct Trail(AtomicBool);
+
+impl Trail {
+    /// It has.
+    pub fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has.
+    pub fn has_record(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<'a> Call<'a> {
@@ -27,9 +52,11 @@ impl<'a> Call<'a> {
         &self.planned.plan
     }
 
-    /// The level it runs at: the stricter of what the chain says and what the caller asks for.
+    /// The level it runs at: the strictest of what the chain says, what the caller asks for and what its profile
+    /// demands.
     pub fn isolation(&self) -> Isolation {
-        self.plan().isolation().max(self.request.isolation.unwrap_or(Isolation::Trusted))
+        let wanted = self.request.isolation.unwrap_or(Isolation::Trusted);
+        self.plan().isolation().max(wanted).max(self.profile.isolation)
     }
 }
 
@@ -44,6 +71,8 @@ pub struct Reply {
     pub failure: Option<Fault>,
     /// Worth saying.
     pub warnings: Vec<String>,
+    /// That the session goes round in circles, where it does.
+    pub loop_notice: Option<Value>,
     /// How long the effect took.
     pub took: Duration,
 }
@@ -55,6 +84,12 @@ pub type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + S
 pub trait Stage: Send + Sync {
     /// Runs the step and, through `next`, everything behind it.
     fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a>;
+}
+
+impl<S: Stage> Stage for std::sync::Arc<S> {
+    fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
+        self.as_ref().run(call, next)
+    }
 }
 
 /// The stages behind the current one.

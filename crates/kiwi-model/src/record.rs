@@ -89,6 +89,8 @@ pub struct Record {
 /// A decision as the record keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionNote {
+    /// Which decision of this gate it was, counted from 1: an order that no clock can change.
+    pub sequence: u64,
     /// `allow`, `ask` or `deny`.
     pub answer: String,
     /// Everything that was said against the call, or asked about it: typed reasons.
@@ -96,6 +98,9 @@ pub struct DecisionNote {
     /// Who approved it, where somebody was asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub approved_by: Option<String>,
+    /// What rules reported.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub events: Vec<Value>,
     /// What the rules judged beside the parameters, so that the call can be judged again by other rules.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub judged: Option<Value>,

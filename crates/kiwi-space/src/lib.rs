@@ -36,6 +36,7 @@ mod scaffold;
 mod script;
 mod spaces;
 mod stamp;
+mod state_file;
 mod system;
 mod take;
 mod trust;
@@ -54,4 +55,5 @@ pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, 
 pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use spaces::{Locations, Spaces};
+pub use state_file::StateFile;
 pub use trust::{Trust, TrustState, Trusted};

@@ -130,10 +130,9 @@ impl Spaces {
         Ok(Trust::new(user.join("trust")))
     }
 
-    /// A digest over the project's configuration, and its folder; `None` without a project.
-    pub fn project_config(&self) -> Result<Option<(&Path, Digest)>, SpaceError> {
-        let Some(home) = &self.project else { return Ok(None) };
-        Ok(Some((&home.folder, config_digest(&home.ai)?)))
+    /// A digest over the project's configuration; `None` without a project.
+    pub fn project_config(&self) -> Result<Option<Digest>, SpaceError> {
+        self.project.as_ref().map(|home| config_digest(&home.ai)).transpose()
     }
 
     /// The installed packages of a space, for those who write them.

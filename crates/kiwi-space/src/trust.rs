@@ -53,10 +53,12 @@ impl Trust {
     }
 
     /// How a project with this configuration stands.
-    pub fn state(&self, project: &Path, config: Digest) -> Result<TrustState, SpaceError> {
+    pub fn state(&self, project: &Path, config: Option<Digest>) -> Result<TrustState, SpaceError> {
         Ok(match self.read(&self.path(project))? {
             None => TrustState::Unknown,
-            Some(trusted) if trusted.project == project && trusted.config == config => TrustState::Trusted,
+            Some(trusted) if trusted.project == project && Some(trusted.config) == config => {
+                TrustState::Trusted
+            }
             Some(_) => TrustState::Changed,
         })
     }
@@ -65,8 +67,8 @@ impl Trust {
     pub fn add(&self, project: &Path, at: Timestamp) -> Result<Trusted, SpaceError> {
         let trusted = Trusted { project: project.to_owned(), config: config_digest(&project.join(AI))?, at };
         let path = self.path(project);
-        let text = serde_json::to_vec_pretty(&trusted)
-            .map_err(|error| SpaceError::unwritable(&path, error))?;
+        let text =
+            serde_json::to_vec_pretty(&trusted).map_err(|error| SpaceError::unwritable(&path, error))?;
         durable::write(&path, &text)?;
         Ok(trusted)
     }
@@ -166,7 +168,7 @@ mod tests {
         std::fs::create_dir_all(project.join(".ai/tools")).unwrap();
         std::fs::write(config.join("kiwi.toml"), "").unwrap();
         let trust = Trust::new(folder.path().join("trust"));
-        let state = || trust.state(&project, config_digest(&project.join(".ai")).unwrap()).unwrap();
+        let state = || trust.state(&project, Some(config_digest(&project.join(".ai")).unwrap())).unwrap();
         assert_eq!(state(), TrustState::Unknown);
         trust.add(&project, Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(state(), TrustState::Trusted);
@@ -179,6 +181,6 @@ mod tests {
         assert!(trust.remove(&project).unwrap() && !trust.remove(&project).unwrap());
         assert_eq!(state(), TrustState::Unknown);
         std::fs::write(trust.path(&project), "{").unwrap();
-        assert!(trust.state(&project, Digest::of(b"")).is_err());
+        assert!(trust.state(&project, None).is_err());
     }
 }

@@ -6,6 +6,8 @@ mod process;
 mod ready;
 mod record;
 mod request;
+mod tool_lock;
+mod turns;
 
 pub(crate) use container::image_source;
 pub(crate) use dispatch::Dispatch;
@@ -13,3 +15,5 @@ pub(crate) use process::form;
 pub(crate) use ready::Ready;
 pub(crate) use record::Record;
 pub(crate) use request::client;
+pub(crate) use tool_lock::ToolLock;
+pub(crate) use turns::Turns;

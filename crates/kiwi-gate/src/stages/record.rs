@@ -19,6 +19,7 @@ impl Stage for Record {
         Box::pin(async move {
             let entry = entry(call.request, &call);
             self.audit.append(call.request.session, entry.clone(), Durability::OnDisk)?;
+            call.trail.note();
             let mut exit = Exit {
                 audit: &self.audit,
                 request: call.request,
@@ -90,7 +91,8 @@ impl Drop for Exit<'_> {
     }
 }
 
-fn entry(request: &Request, call: &Call<'_>) -> Entry {
+/// What a record says of a call before its effect.
+pub(super) fn entry(request: &Request, call: &Call<'_>) -> Entry {
     let leaf = call.plan().links().first();
     Entry {
         event: Event::Enter,
@@ -106,9 +108,9 @@ fn entry(request: &Request, call: &Call<'_>) -> Entry {
         params: None,
         redacted: Vec::new(),
         params_hash: hash(&Value::Object(call.params.clone())),
-        decision: None,
-        rules_version: None,
-        permission: None,
+        decision: call.admitted.as_ref().map(|admitted| admitted.decision.clone()),
+        rules_version: call.admitted.as_ref().map(|admitted| admitted.rules_version),
+        permission: call.admitted.as_ref().map(|admitted| admitted.permission.clone()),
         result: None,
     }
 }

@@ -93,6 +93,8 @@ pub struct Manifest {
     pub description: Option<String>,
     /// Whether a call changes something.
     pub mutates_state: bool,
+    /// Whether two calls may not happen at once.
+    pub exclusive: bool,
     /// The file or command the runtime starts.
     pub entrypoint: Option<String>,
     /// Language packages.

@@ -208,6 +208,7 @@ impl Reader<'_> {
             title: fields.title,
             description: fields.description,
             mutates_state: fields.mutates_state.unwrap_or(false),
+            exclusive: fields.exclusive.unwrap_or(false),
             entrypoint,
             requires,
             allow_source_builds: fields.allow_source_builds.unwrap_or(false),

@@ -1,0 +1,71 @@
+//! A denial, as the caller gets it.
+
+use kiwi_model::Fault;
+use kiwi_rules::{Answer, DenialReason};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::{Judge, Objection, Why};
+
+/// The status that a denial has over HTTP.
+const FORBIDDEN: u16 = 403;
+
+/// Told of every denial, after it was recorded. What it does cannot undo the denial or its record.
+pub type OnDeny = Arc<dyn Fn(&ToolAdmissionDenied) + Send + Sync>;
+
+/// A call that may not happen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAdmissionDenied {
+    /// The first reason of the strictest answer.
+    pub reason: DenialReason,
+    /// Who asked.
+    pub caller: String,
+    /// For what.
+    pub tool: String,
+    /// As a web server would say it.
+    pub http_status: u16,
+    /// Everything that was said against the call.
+    pub objections: Vec<Objection>,
+    /// Which of them decided.
+    decisive: Objection,
+}
+
+impl ToolAdmissionDenied {
+    /// The denial that these objections amount to; `None` where none of them denies.
+    pub(crate) fn from_objections(objections: &[Objection], caller: &str, tool: &str) -> Option<Self> {
+        let decisive = decisive(objections).filter(|objection| objection.answer() == Answer::Deny)?;
+        let Why::Denied(reason) = &decisive.why else { return None };
+        Some(Self {
+            reason: reason.clone(),
+            caller: caller.to_owned(),
+            tool: tool.to_owned(),
+            http_status: FORBIDDEN,
+            objections: objections.to_vec(),
+            decisive: decisive.clone(),
+        })
+    }
+
+    /// As every face shows it.
+    pub fn fault(&self) -> Fault {
+        let mut fault = self.decisive.fault();
+        if let Value::Object(details) = &mut fault.details {
+            details.insert("caller".into(), self.caller.clone().into());
+            details.insert("tool".into(), self.tool.clone().into());
+            details.insert("http_status".into(), json!(self.http_status));
+            details.insert("reasons".into(), self.objections.iter().map(Objection::to_value).collect());
+        }
+        fault
+    }
+}
+
+/// The objection that speaks for all: the first of the strictest. That no rule admits a call says less than what it was
+/// that no rule liked, so it speaks only where nothing else does.
+pub(crate) fn decisive(objections: &[Objection]) -> Option<&Objection> {
+    let strictest = objections.iter().map(Objection::answer).max()?;
+    let mut candidates = objections.iter().filter(|objection| objection.answer() == strictest);
+    let says_more = |objection: &&Objection| {
+        !(objection.judge == Judge::Rules
+            && matches!(objection.why, Why::Denied(DenialReason::NoRuleMatched { .. })))
+    };
+    candidates.clone().find(says_more).or_else(|| candidates.next())
+}

@@ -1,0 +1,63 @@
+//! What the judges said about a call.
+
+use kiwi_model::Digest;
+use kiwi_model::record::{DecisionNote, PermissionNote};
+use kiwi_rules::{Answer, Mutation, Verdict};
+use serde_json::Value;
+
+use super::Objection;
+
+/// The answers of all judges.
+#[derive(Debug, Clone)]
+pub(crate) struct Judged {
+    /// Everything that was said against the call, in the order of the judges.
+    pub objections: Vec<Objection>,
+    /// What the rules want changed once it is admitted.
+    pub mutations: Vec<Mutation>,
+    /// What each rule said.
+    pub verdicts: Vec<Verdict>,
+    /// The version of the rules.
+    pub rules_version: Digest,
+    /// What the caller's profile said.
+    pub permission: PermissionNote,
+    /// What the rules judged, beside the parameters.
+    pub inputs: Value,
+}
+
+/// What the record keeps of an admission.
+#[derive(Debug, Clone)]
+pub(crate) struct Admitted {
+    pub decision: DecisionNote,
+    pub rules_version: Digest,
+    pub permission: PermissionNote,
+}
+
+impl Judged {
+    /// The strictest answer.
+    pub fn answer(&self) -> Answer {
+        self.objections.iter().map(Objection::answer).max().unwrap_or(Answer::Allow)
+    }
+
+    /// The same with one more objection.
+    pub fn with(mut self, objection: Objection) -> Self {
+        self.objections.push(objection);
+        self
+    }
+
+    /// As the record keeps it.
+    pub fn note(&self, sequence: u64, approved_by: Option<String>) -> Admitted {
+        let events = self.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Emit { .. }));
+        Admitted {
+            decision: DecisionNote {
+                sequence,
+                answer: self.answer().to_string(),
+                reasons: self.objections.iter().map(Objection::to_value).collect(),
+                approved_by,
+                events: events.filter_map(|event| serde_json::to_value(event).ok()).collect(),
+                judged: Some(self.inputs.clone()),
+            },
+            rules_version: self.rules_version,
+            permission: self.permission.clone(),
+        }
+    }
+}
