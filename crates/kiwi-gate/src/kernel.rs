@@ -207,7 +207,7 @@ impl Kernel {
     }
 
     /// What a call would run and with what, or why it cannot be told.
-    fn prepared(&self, request: &Request) -> Result<(Planned, Map<String, Value>), Unprepared> {
+    pub(crate) fn prepared(&self, request: &Request) -> Result<(Planned, Map<String, Value>), Unprepared> {
         let planned =
             self.planned(&request.tool, request.lock).map_err(|fault| Unprepared { fault, plan: None })?;
         let params = planned.require().and_then(|()| {
@@ -295,8 +295,8 @@ impl Kernel {
 }
 
 /// Why a call did not get as far as its stages.
-struct Unprepared {
-    fault: Fault,
+pub(crate) struct Unprepared {
+    pub fault: Fault,
     plan: Option<Plan>,
 }
 

@@ -11,6 +11,9 @@ pub(crate) struct Rule {
     /// Where it stands, for people; no part of what it means.
     pub file: String,
     pub line: usize,
+    pub text: String,
+    /// How many examples it carries.
+    pub examples: usize,
     pub guards: Vec<Guard>,
     pub effects: Vec<Effect>,
     /// The largest number of top-level conjuncts among its guards.

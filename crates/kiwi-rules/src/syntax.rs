@@ -12,6 +12,8 @@ pub(crate) struct FileSyntax {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RuleSyntax {
+    /// From `rule` to the closing brace.
+    pub span: Span,
     pub name: Name,
     pub guards: Vec<ClauseSyntax>,
     pub effects: Vec<CallSyntax>,

@@ -58,6 +58,11 @@ impl Context {
         Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
     }
 
+    /// Whether a person is at this terminal who can be asked.
+    pub fn is_interactive(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
     /// A path as a person here would type it.
     pub fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()

@@ -18,7 +18,7 @@ struct Checker {
     depth: u64,
 }
 
-/// Checks one rule. Its file and line are filled in by whoever knows them.
+/// Checks one rule. Its file, line and text are filled in by whoever knows them.
 pub(crate) fn check(syntax: &RuleSyntax) -> Result<Rule, Vec<Complaint>> {
     let mut checker = Checker::default();
     checker.weights.ast_nodes = 1;
@@ -31,6 +31,8 @@ pub(crate) fn check(syntax: &RuleSyntax) -> Result<Rule, Vec<Complaint>> {
         name: syntax.name.text.clone(),
         file: String::new(),
         line: 0,
+        text: String::new(),
+        examples: syntax.examples.len(),
         specificity: guards.iter().map(|guard| conjuncts(guard.when.as_ref())).max().unwrap_or(0),
         guards,
         effects,

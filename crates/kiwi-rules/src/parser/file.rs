@@ -40,10 +40,12 @@ impl Parser<'_> {
     }
 
     fn rule(&mut self) -> Parsed<RuleSyntax> {
+        let begin = self.here();
         self.bump();
         let name = self.rule_name()?;
         self.expect(&Token::OpenBrace, "a rule is written `rule NAME { guards { … } effects { … } }`")?;
         let mut blocks = Blocks::default();
+        let end;
         loop {
             match self.peek_word() {
                 Some("guards") if blocks.guards.is_none() && blocks.effects.is_none() => {
@@ -60,6 +62,7 @@ impl Parser<'_> {
                     return self.lost("`effects`", "a rule without effects says so: `effects { }`");
                 }
                 _ => {
+                    end = self.here();
                     self.expect(&Token::CloseBrace, "`guards` and `effects` stand once each, in this order")?;
                     break;
                 }
@@ -67,6 +70,7 @@ impl Parser<'_> {
         }
         let Blocks { guards, effects, examples } = blocks;
         Ok(RuleSyntax {
+            span: begin.to(end),
             name,
             guards: guards.unwrap_or_default(),
             effects: effects.unwrap_or_default(),

@@ -16,7 +16,8 @@ pub(super) struct Loaded<'a> {
     pub rules: Vec<Rule>,
 }
 
-pub(super) fn load(files: &[RuleFile<'_>]) -> Result<Vec<Rule>, LoadError> {
+/// The rules, and how many examples hold.
+pub(super) fn load(files: &[RuleFile<'_>]) -> Result<(Vec<Rule>, usize), LoadError> {
     let mut files = files.to_vec();
     files.sort_by_key(|file| (file.name, file.bytes));
     let mut problems = Vec::new();
@@ -35,7 +36,10 @@ pub(super) fn load(files: &[RuleFile<'_>]) -> Result<Vec<Rule>, LoadError> {
         return Err(LoadError::Invalid { problems });
     }
     ambiguity::refuse(&loaded)?;
-    Ok(loaded.into_iter().flat_map(|file| file.rules).collect())
+    let of_files: usize = loaded.iter().map(|file| file.syntax.examples.len()).sum();
+    let rules: Vec<Rule> = loaded.into_iter().flat_map(|file| file.rules).collect();
+    let examples = of_files + rules.iter().map(|rule| rule.examples).sum::<usize>();
+    Ok((rules, examples))
 }
 
 fn read<'a>(file: &RuleFile<'a>) -> Result<Loaded<'a>, Vec<Problem>> {
@@ -58,7 +62,8 @@ fn read<'a>(file: &RuleFile<'a>) -> Result<Loaded<'a>, Vec<Problem>> {
             match check::check(rule) {
                 Ok(checked) => {
                     let line = breaks.partition_point(|at| *at < rule.name.span.start) + 1;
-                    rules.push(Rule { file: file.name.to_owned(), line, ..checked });
+                    let own = text.get(rule.span.start..rule.span.end).unwrap_or_default().to_owned();
+                    rules.push(Rule { file: file.name.to_owned(), line, text: own, ..checked });
                 }
                 Err(mut found) => complaints.append(&mut found),
             }

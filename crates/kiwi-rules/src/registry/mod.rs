@@ -37,6 +37,10 @@ pub struct RuleSummary {
     pub file: String,
     /// The line of its name, from 1.
     pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// How many examples it carries.
+    pub examples: usize,
     /// The largest number of top-level conjuncts among its guards.
     pub specificity: usize,
     /// How many guards it has.
@@ -52,6 +56,7 @@ pub struct RuleSummary {
 pub struct RuleRegistry {
     /// In the order of evaluation.
     rules: Vec<Rule>,
+    examples: usize,
     index: Index,
     version: Digest,
     refusal: Option<DenialReason>,
@@ -60,16 +65,16 @@ pub struct RuleRegistry {
 impl RuleRegistry {
     /// Reads a ruleset from the union of some files, whose order does not matter.
     pub fn load(files: &[RuleFile<'_>]) -> Result<Self, LoadError> {
-        let mut rules = load::load(files)?;
+        let (mut rules, examples) = load::load(files)?;
         rules.sort_by(|a, b| b.specificity.cmp(&a.specificity).then_with(|| a.name.cmp(&b.name)));
         let (index, version) = (Index::new(&rules), version(&rules));
-        Ok(Self { rules, index, version, refusal: None })
+        Ok(Self { rules, examples, index, version, refusal: None })
     }
 
     /// The ruleset that stands in for one that did not load: it denies every call and says why.
     pub fn refusing(reason: DenialReason) -> Self {
         let version = Digest::of(format!("{ENGINE_VERSION} refuses: {}", reason.serialise()).as_bytes());
-        Self { rules: Vec::new(), index: Index::default(), version, refusal: Some(reason) }
+        Self { rules: Vec::new(), examples: 0, index: Index::default(), version, refusal: Some(reason) }
     }
 
     /// `sha256:` and 64 digits over what the rules mean: the same for any order and layout of files.
@@ -88,11 +93,18 @@ impl RuleRegistry {
             name: rule.name.clone(),
             file: rule.file.clone(),
             line: rule.line,
+            text: rule.text.clone(),
+            examples: rule.examples,
             specificity: rule.specificity,
             guards: rule.guards.len(),
             effects: rule.effects.len(),
             over_budget: Evaluator::over_budget(rule).map(|exceeded| exceeded.axis),
         })
+    }
+
+    /// How many examples were held against the rules when they were loaded.
+    pub fn examples(&self) -> usize {
+        self.examples
     }
 
     /// How many rules there are.

@@ -3,6 +3,7 @@ use kiwi_model::{Explain, Fault};
 use kiwi_space::Outcome;
 use std::process::ExitCode;
 
+use super::trust;
 use crate::context::Context;
 use crate::printer::{self, DIM, mark, paint};
 
@@ -24,6 +25,12 @@ impl Args {
                 Outcome::Kept => paint(DIM, "· kept"),
             };
             printer::note(format!("  {state} {}", entry.path.display()));
+        }
+        // What somebody has just made here is theirs. What was cloned is looked at first.
+        if made.iter().any(|entry| entry.path.ends_with("config/kiwi.toml") && entry.outcome == Outcome::Made)
+            && let (Ok(trust), Ok(folder)) = (context.kernel.spaces().trust(), folder.canonicalize())
+        {
+            trust::add(&trust, folder)?;
         }
         printer::note("\nTry: kiwi run hello name=you");
         Ok(ExitCode::SUCCESS)

@@ -2,13 +2,17 @@
 
 pub mod auth;
 pub mod cache;
+mod call;
 pub mod chain;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod gate;
 pub mod init;
 pub mod lockfile;
+pub mod rules;
 pub mod run;
 pub mod schema;
 pub mod tool;
+pub mod trust;
 pub mod verify;

@@ -1,13 +1,13 @@
 use kiwi_exec::{Stream, Watch};
-use kiwi_gate::{Arguments, Cancel, Outcome, Request, Session};
+use kiwi_gate::{Cancel, Outcome, Request};
+use kiwi_model::Fault;
 use kiwi_model::lockfile::LockMode;
-use kiwi_model::{ErrorKind, Fault, Isolation, ToolRef};
-use serde_json::{Map, Value};
-use std::io::Read;
+use serde_json::Value;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use super::call::CallArgs;
 use crate::context::Context;
 use crate::printer;
 
@@ -16,14 +16,8 @@ use crate::printer;
 /// Standard output holds what the tool printed, standard error everything else.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The tool, and after `@` the versions that will do: `tool`, `tool@1.4.0`, `tool@^2`.
-    tool: String,
-    /// Parameters as `name=value`, read as the tool's schema says.
-    #[arg(value_name = "NAME=VALUE")]
-    assignments: Vec<String>,
-    /// Parameters as one JSON object: in place, from `@FILE`, or from standard input with `-`.
-    #[arg(long, value_name = "JSON|@FILE|-")]
-    params: Option<String>,
+    #[command(flatten)]
+    call: CallArgs,
     /// Plan, check and show what would run, without running it.
     #[arg(long)]
     dry_run: bool,
@@ -33,9 +27,9 @@ pub struct Args {
     /// What to do about the tool's lockfile: off, warn or strict. The configuration may demand more.
     #[arg(long, value_name = "MODE")]
     lock: Option<LockMode>,
-    /// Hold the tool at least this tightly: trusted, standard, sandboxed or restricted.
-    #[arg(long, value_name = "LEVEL")]
-    isolation: Option<Isolation>,
+    /// Wait for a person's answer where one is asked for, instead of ending with exit code 4.
+    #[arg(long)]
+    wait: bool,
     /// Print one JSON object about the whole call.
     #[arg(long)]
     pub json: bool,
@@ -44,14 +38,12 @@ pub struct Args {
 impl Args {
     /// Makes the call.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let tool = ToolRef::parse(&self.tool)?;
-        let arguments = Arguments { object: self.object()?, assignments: self.assignments()? };
+        let mut request = self.call.request(context)?;
         if !self.dry_run {
             context.kernel.start_ahead();
         }
-        let mut request = Request::new(tool, arguments, context.caller(), Session::start());
         request.lock = if self.locked { Some(LockMode::Strict) } else { self.lock };
-        request.isolation = self.isolation;
+        request.waits = self.wait;
         request.dry_run = self.dry_run;
         let live = Arc::new(Live::default());
         if !self.json {
@@ -80,37 +72,6 @@ impl Args {
         if let Some(fault) = &outcome.error {
             printer::fault(fault);
         }
-    }
-
-    fn object(&self) -> Result<Map<String, Value>, Fault> {
-        let Some(source) = &self.params else { return Ok(Map::new()) };
-        let bad = |why: String| {
-            Fault::new(ErrorKind::InvalidParams, format!("--params: {why}"))
-                .with_hint("give one JSON object, `@FILE`, or `-` for standard input")
-        };
-        let text = match source.strip_prefix('@') {
-            Some(file) => std::fs::read_to_string(file).map_err(|error| bad(format!("`{file}`: {error}")))?,
-            None if source == "-" => {
-                let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
-                text
-            }
-            None => source.clone(),
-        };
-        match serde_json::from_str(&text) {
-            Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(bad("not a JSON object".into())),
-            Err(error) => Err(bad(format!("not JSON: {error}"))),
-        }
-    }
-
-    fn assignments(&self) -> Result<Vec<(String, String)>, Fault> {
-        let read = |text: &String| match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-            _ => Err(Fault::new(ErrorKind::InvalidParams, format!("`{text}` is not `name=value`"))
-                .with_hint("parameters look like `input=data.csv`")),
-        };
-        self.assignments.iter().map(read).collect()
     }
 }
 
