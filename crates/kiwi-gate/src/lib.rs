@@ -10,6 +10,7 @@
 
 mod admission;
 mod agreement;
+mod approvals;
 mod audit;
 mod cache;
 mod check;
@@ -17,9 +18,11 @@ mod confine;
 mod credentials;
 mod encodings;
 mod explain;
+mod help;
 mod host;
 mod kernel;
 mod keyring;
+mod limits;
 mod lockfiles;
 mod oauth;
 mod outcome;
@@ -42,6 +45,10 @@ pub use credentials::{Auth, Login};
 pub use explain::{Explanation, JudgeAnswer};
 pub use host::Host;
 pub use kernel::Kernel;
+pub use limits::{
+    Ending, Judged, LoopBrake, LoopNotice, LoopVerdict, Pattern, RateLimits, Reservation, SessionBudget,
+    Share,
+};
 pub use lockfiles::Lockfiles;
 pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};

@@ -15,6 +15,7 @@ mod file;
 mod id;
 mod integrity;
 mod language;
+pub mod limit;
 mod link;
 pub mod lockfile;
 pub mod manifest;

@@ -10,8 +10,8 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::durable;
 use crate::error::SpaceError;
+use crate::private_folder::PrivateFolder;
 use crate::root::Root;
 use crate::spaces::AI;
 
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 8 << 20;
 /// The projects that are trusted.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    folder: PathBuf,
+    folder: PrivateFolder,
 }
 
 /// A project that is trusted.
@@ -49,12 +49,12 @@ pub enum TrustState {
 
 impl Trust {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder: PrivateFolder::new(folder) }
     }
 
     /// How a project with this configuration stands.
     pub fn state(&self, project: &Path, config: Option<Digest>) -> Result<TrustState, SpaceError> {
-        Ok(match self.read(&self.path(project))? {
+        Ok(match self.read(&name(project))? {
             None => TrustState::Unknown,
             Some(trusted) if trusted.project == project && Some(trusted.config) == config => {
                 TrustState::Trusted
@@ -66,52 +66,41 @@ impl Trust {
     /// Trusts a project as it is now.
     pub fn add(&self, project: &Path, at: Timestamp) -> Result<Trusted, SpaceError> {
         let trusted = Trusted { project: project.to_owned(), config: config_digest(&project.join(AI))?, at };
-        let path = self.path(project);
-        let text =
-            serde_json::to_vec_pretty(&trusted).map_err(|error| SpaceError::unwritable(&path, error))?;
-        durable::write(&path, &text)?;
+        let name = name(project);
+        let text = serde_json::to_vec_pretty(&trusted)
+            .map_err(|error| SpaceError::unwritable(self.folder.file(&name), error))?;
+        self.folder.write(&name, &text)?;
         Ok(trusted)
     }
 
     /// Trusts it no more. Says whether it was trusted.
     pub fn remove(&self, project: &Path) -> Result<bool, SpaceError> {
-        let path = self.path(project);
-        let was = path.symlink_metadata().is_ok();
-        durable::remove(&path)?;
-        Ok(was)
+        self.folder.remove(&name(project))
     }
 
     /// Every project that is trusted, by folder.
     pub fn list(&self) -> Result<Vec<Trusted>, SpaceError> {
-        let entries = match std::fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(SpaceError::unreadable(&self.folder, error)),
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(|error| SpaceError::unreadable(&self.folder, error))?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                found.extend(self.read(&path)?);
-            }
+        for name in self.folder.names()? {
+            found.extend(self.read(&name)?);
         }
         found.sort_by(|a, b| a.project.cmp(&b.project));
         Ok(found)
     }
 
-    fn path(&self, project: &Path) -> PathBuf {
-        self.folder.join(format!("{}.json", Digest::of(project.as_os_str().as_bytes()).hex()))
-    }
-
-    fn read(&self, path: &Path) -> Result<Option<Trusted>, SpaceError> {
-        match std::fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|error| SpaceError::unreadable(path, std::io::Error::other(error))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(SpaceError::unreadable(path, error)),
+    fn read(&self, name: &str) -> Result<Option<Trusted>, SpaceError> {
+        if !self.folder.exists()? {
+            return Ok(None);
         }
+        let Some(bytes) = self.folder.read(name)? else { return Ok(None) };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| SpaceError::unreadable(self.folder.file(name), std::io::Error::other(error)))
     }
+}
+
+fn name(project: &Path) -> String {
+    format!("{}.json", Digest::of(project.as_os_str().as_bytes()).hex())
 }
 
 /// A digest over every file below `config/` of an `.ai` folder: names and contents.
@@ -180,7 +169,7 @@ mod tests {
         assert_eq!(trust.list().unwrap().len(), 1);
         assert!(trust.remove(&project).unwrap() && !trust.remove(&project).unwrap());
         assert_eq!(state(), TrustState::Unknown);
-        std::fs::write(trust.path(&project), "{").unwrap();
+        trust.folder.write(&name(&project), b"{").unwrap();
         assert!(trust.state(&project, None).is_err());
     }
 }

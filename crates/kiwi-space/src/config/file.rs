@@ -1,5 +1,6 @@
 //! What a configuration file may say.
 
+use kiwi_model::limit::{ApprovalConfig, BudgetConfig, LoopConfig, RateConfig};
 use kiwi_model::lockfile::LockMode;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
@@ -36,7 +37,7 @@ pub enum KeyringUse {
 }
 
 /// A configuration file as it may be written.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a table")]
 #[schemars(title = "Kiwi configuration")]
 pub struct ConfigFile {
@@ -59,6 +60,14 @@ pub struct ConfigFile {
     pub transports: TransportsSection,
     /// The audit log.
     pub audit: AuditSection,
+    /// How often callers may use tools. Where both files give a limit the smaller one holds.
+    pub rates: RateConfig,
+    /// When a session goes round in circles.
+    pub loops: LoopConfig,
+    /// What a session may use in all.
+    pub budget: BudgetConfig,
+    /// How long a call waits for a person.
+    pub approvals: ApprovalConfig,
 }
 
 /// How chains are validated.
@@ -121,7 +130,7 @@ pub struct RulesSection {
 
 /// Which profile each way in has. Where both files say, both hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default, expecting = "a table")]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TransportsSection {
     /// Of what is typed; `cli` when left out, and `ci` where `CI=true`.
     pub cli: Option<String>,

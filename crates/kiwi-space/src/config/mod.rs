@@ -7,6 +7,7 @@ mod read;
 mod tests;
 
 use kiwi_model::Space;
+use kiwi_model::limit::{ApprovalConfig, BudgetConfig, LoopConfig, RateConfig};
 use kiwi_model::lockfile::LockMode;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,7 @@ const DEFAULT_TIMEOUT: u64 = 300;
 const DEFAULT_OUTPUT: u64 = 8 << 20;
 
 /// The configuration in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// How chains are validated.
     pub mode: Mode,
@@ -36,6 +37,14 @@ pub struct Config {
     pub rules: RulesInForce,
     /// A second place for checkpoints of the audit log.
     pub anchor: Option<PathBuf>,
+    /// How often callers may use tools.
+    pub rates: RateConfig,
+    /// When a session goes round in circles.
+    pub loops: LoopConfig,
+    /// What a session may use in all.
+    pub budget: BudgetConfig,
+    /// How long a call waits for a person.
+    pub approvals: ApprovalConfig,
     profiles: Profiles,
     user_interpreter: Option<String>,
     project_interpreter: Option<String>,
@@ -151,6 +160,10 @@ impl Config {
                 project_required: project.rules.required.unwrap_or(false),
             },
             anchor: user.audit.anchor.clone(),
+            rates: user.rates.tightened_by(&project.rates),
+            loops: user.loops.tightened_by(&project.loops),
+            budget: user.budget.tightened_by(&project.budget),
+            approvals: user.approvals.tightened_by(&project.approvals),
             profiles,
             user_interpreter: user.python.interpreter.clone(),
             project_interpreter: project.python.interpreter.clone(),

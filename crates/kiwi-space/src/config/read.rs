@@ -11,19 +11,17 @@ const FILE: &str = "config/kiwi.toml";
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-pub(super) const KNOWN: [(&str, &[&str]); 9] = [
+pub(super) const KNOWN: [(&str, &[&str]); 7] = [
     ("audit", &["anchor"]),
     ("credentials", &["keyring"]),
     ("limits", &["output", "timeout"]),
     ("lockfiles", &["mode"]),
-    (ANY, &[]),
     ("python", &["interpreter"]),
     ("rules", &["default", "required"]),
-    ("transports", &["cli", "mcp"]),
     ("validation", &["mode"]),
 ];
-/// The section whose keys are names that the user chooses; what stands below them is read strictly.
-pub(super) const ANY: &str = "profiles";
+/// Sections that decide what a caller may do. What is misspelt there must not be passed over: they are read strictly.
+pub(super) const STRICT: [&str; 6] = ["approvals", "budget", "loops", "profiles", "rates", "transports"];
 
 pub(super) type Open = fn(&Root, &Path) -> Result<Option<std::fs::File>, SpaceError>;
 
@@ -84,8 +82,8 @@ pub(super) fn parse(bytes: &[u8], path: &Path, warnings: &mut Vec<String>) -> Re
     let file: ConfigFile = toml::from_str(text).map_err(|error| explain(&error))?;
     for (section, value) in &table {
         let unknown: Vec<String> = match KNOWN.iter().find(|(known, _)| known == section) {
+            None if STRICT.contains(&section.as_str()) => Vec::new(),
             None => vec![section.clone()],
-            Some((ANY, _)) => Vec::new(),
             Some((_, keys)) => {
                 let given = value.as_table().into_iter().flatten().map(|(key, _)| key);
                 given

@@ -1,4 +1,4 @@
-use super::read::{ANY, KNOWN, parse};
+use super::read::{KNOWN, STRICT, parse};
 use super::*;
 use serde_json::Value;
 
@@ -121,13 +121,14 @@ fn the_known_keys_are_the_keys_of_the_schema() {
         None => value.clone(),
     };
     let sections = schema["properties"].as_object().expect("properties");
-    let mut found: Vec<(String, Vec<String>)> = sections
-        .iter()
+    let (strict, named): (Vec<_>, Vec<_>) =
+        sections.iter().partition(|(name, _)| STRICT.contains(&name.as_str()));
+    assert_eq!(strict.len(), STRICT.len());
+    let mut found: Vec<(String, Vec<String>)> = named
+        .into_iter()
         .map(|(name, section)| {
-            let mut keys: Vec<String> = match name == ANY {
-                true => Vec::new(),
-                false => resolve(section)["properties"].as_object().expect("keys").keys().cloned().collect(),
-            };
+            let mut keys: Vec<String> =
+                resolve(section)["properties"].as_object().expect("keys").keys().cloned().collect();
             keys.sort();
             (name.clone(), keys)
         })
@@ -172,4 +173,19 @@ fn profiles_of_transports() {
     assert!(warnings.is_empty(), "{warnings:?}");
     let misspelt = parse(b"[profiles.x]\nasks = []\n", Path::new("kiwi.toml"), &mut Vec::new());
     assert!(misspelt.expect_err("refused").to_string().contains("unknown field `asks`"));
+}
+
+#[test]
+fn what_decides_is_read_strictly() {
+    for text in [
+        "[budget]\ncall = 1\n",
+        "[loops]\nrepeat = 1\n",
+        "[rates.x]\nhour = 1\n",
+        "[transports]\nhttp = \"x\"\n",
+        "[approvals]\nx = 1\n",
+    ] {
+        let error =
+            parse(text.as_bytes(), Path::new("kiwi.toml"), &mut Vec::new()).expect_err(text).to_string();
+        assert!(error.contains("unknown field"), "{error}");
+    }
 }

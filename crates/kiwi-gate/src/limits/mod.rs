@@ -1,0 +1,13 @@
+//! How often, how long, and whether it gets anywhere: the judges that count.
+//!
+//! None of them knows the clock: the time is handed in, so that every answer can be repeated.
+
+mod budget;
+mod loops;
+mod meter;
+mod rate;
+mod sessions;
+
+pub use budget::{SessionBudget, Share};
+pub use loops::{Ending, Judged, LoopBrake, LoopNotice, LoopVerdict, Pattern};
+pub use rate::{RateLimits, Reservation};
