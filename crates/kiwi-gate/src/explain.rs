@@ -55,6 +55,7 @@ impl Kernel {
         let call =
             Call { request, planned: &planned, params, profile: &profile, admitted: None, trail: &trail };
         let judged = self.admission.judge(&call);
+        self.admission.counters.withdrawn(request.session, &judged.counted);
         let tool = planned.plan.links().first().map(|link| ToolIdentity {
             id: link.tool_id.clone(),
             version: link.version.clone(),

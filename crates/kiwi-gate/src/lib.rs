@@ -45,13 +45,9 @@ pub use credentials::{Auth, Login};
 pub use explain::{Explanation, JudgeAnswer};
 pub use host::Host;
 pub use kernel::Kernel;
-pub use limits::{
-    Ending, Judged, LoopBrake, LoopNotice, LoopVerdict, Pattern, RateLimits, Reservation, SessionBudget,
-    Share,
-};
 pub use lockfiles::Lockfiles;
 pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use request::{Arguments, Caller, Cancel, Request, Session};
 pub use rules::Rules;
-pub use stage::{Call, Next, Reply, Stage};
+pub use stage::{Call, Next, Reply, Stage, StageFuture};

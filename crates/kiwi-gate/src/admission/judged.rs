@@ -5,10 +5,10 @@ use kiwi_model::record::{DecisionNote, PermissionNote};
 use kiwi_rules::{Answer, Mutation, Verdict};
 use serde_json::Value;
 
-use super::Objection;
+use super::{Counted, Objection};
 
 /// The answers of all judges.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Judged {
     /// Everything that was said against the call, in the order of the judges.
     pub objections: Vec<Objection>,
@@ -22,6 +22,8 @@ pub(crate) struct Judged {
     pub permission: PermissionNote,
     /// What the rules judged, beside the parameters.
     pub inputs: Value,
+    /// What it has taken of what is counted.
+    pub counted: Counted,
 }
 
 /// What the record keeps of an admission.
@@ -36,12 +38,6 @@ impl Judged {
     /// The strictest answer.
     pub fn answer(&self) -> Answer {
         self.objections.iter().map(Objection::answer).max().unwrap_or(Answer::Allow)
-    }
-
-    /// The same with one more objection.
-    pub fn with(mut self, objection: Objection) -> Self {
-        self.objections.push(objection);
-        self
     }
 
     /// As the record keeps it.

@@ -1,6 +1,7 @@
 //! Whether a call may happen: every judge is asked, the strictest answer wins, and every reason is kept.
 
 mod caller;
+mod counted;
 mod denied;
 mod judged;
 mod objection;
@@ -19,6 +20,7 @@ use crate::rule_state::RuleState;
 use crate::rulebook::Rulebook;
 use crate::stage::Call;
 
+pub(crate) use counted::{Counted, Counters};
 pub use denied::{OnDeny, ToolAdmissionDenied};
 pub(crate) use judged::{Admitted, Judged};
 pub use objection::{Judge, Objection, Why};
@@ -29,6 +31,7 @@ pub(crate) struct Admission {
     pub host: Arc<Host>,
     pub rulebook: Rulebook,
     pub state: RuleState,
+    pub counters: Counters,
     /// The digest over the project's configuration, as it was when an agent first called.
     project: OnceLock<Result<Option<Digest>, String>>,
 }
@@ -38,6 +41,7 @@ impl Admission {
         Self {
             rulebook: Rulebook::new(Arc::clone(&spaces), Arc::clone(config)),
             state: RuleState::new(&spaces),
+            counters: Counters::new(config, &spaces),
             project: OnceLock::new(),
             spaces,
             host,
@@ -51,6 +55,8 @@ impl Admission {
         let permission = Permission { allowed: answer != Answer::Deny, answer };
         let (ruled, inputs, mut objections) = self.rules(call, permission);
         objections.extend(permitted);
+        let (counted, too_much) = self.counters.count(call);
+        objections.extend(too_much);
         let mutations = match ruled.decision {
             Decision::Admit { effect_mutations } | Decision::Ask { effect_mutations, .. } => effect_mutations,
             Decision::Deny { .. } => Vec::new(),
@@ -66,6 +72,7 @@ impl Admission {
                 answer: answer.to_string(),
             },
             inputs,
+            counted,
         }
     }
 

@@ -8,6 +8,6 @@ mod meter;
 mod rate;
 mod sessions;
 
-pub use budget::{SessionBudget, Share};
-pub use loops::{Ending, Judged, LoopBrake, LoopNotice, LoopVerdict, Pattern};
-pub use rate::{RateLimits, Reservation};
+pub(crate) use budget::{SessionBudget, Share};
+pub(crate) use loops::{Ending, LoopBrake, LoopVerdict};
+pub(crate) use rate::{RateLimits, Reservation};

@@ -11,7 +11,7 @@ use super::record::entry;
 use super::turns::Turns;
 use crate::admission::{Admission, Admitted, Judged, OnDeny, ToolAdmissionDenied};
 use crate::audit::{AuditLog, Durability};
-use crate::stage::{Call, Next, Stage, StageFuture};
+use crate::stage::{Call, Next, Reply, Stage, StageFuture};
 
 /// A callback that takes longer is left to itself: the caller's denial does not wait for it.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
@@ -29,22 +29,30 @@ pub(crate) struct ToolLock {
 impl Stage for ToolLock {
     fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
-            let judged = self.admission.judge(&call);
+            let mut judged = self.admission.judge(&call);
             let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
+            let session = call.request.session;
+            if judged.answer() != Answer::Deny
+                && let Err(objection) = self.admission.state.apply(&judged.mutations)
+            {
+                judged.objections.push(objection);
+            }
             if judged.answer() == Answer::Deny {
-                return Err(self.deny(&call, &judged, sequence).await);
+                let fault = self.deny(&call, &judged, sequence).await;
+                let result = Err(fault);
+                self.admission.counters.ended(session, &judged.counted, &result);
+                return result;
             }
-            if let Err(objection) = self.admission.state.apply(&judged.mutations) {
-                let judged = judged.with(objection);
-                return Err(self.deny(&call, &judged, sequence).await);
-            }
+            judged.counted.keep();
             let exclusive = call.plan().is_exclusive().then(|| call.plan().tools().first()).flatten();
             let _turn = match exclusive {
                 Some(leaf) => Some(self.turns.take(&leaf.manifest.tool_id, &call.request.cancel).await?),
                 None => None,
             };
             let admitted = Some(judged.note(sequence, None));
-            next.run(Call { admitted, ..call }).await
+            let result = next.run(Call { admitted, ..call }).await;
+            self.admission.counters.ended(session, &judged.counted, &result);
+            result.map(|reply| Reply { loop_notice: judged.counted.notice, ..reply })
         })
     }
 }

@@ -10,6 +10,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod engines;
+pub mod kernel;
 pub mod keyring;
 pub mod leaks;
 pub mod secure;
