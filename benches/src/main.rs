@@ -5,13 +5,14 @@
 //! **Deliberately absent**: absolute claims. A figure is a ratio wherever there is something to compare with, because
 //! times differ between machines; a bar that is missed makes the run fail.
 //!
-//! Read first: [`kernel`], [`lockfiles`] and [`exec`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
+//! Read first: [`kernel`], [`lockfiles`], [`exec`] and [`gate`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
 #![expect(clippy::disallowed_methods, reason = "not shipped; it starts what it measures against")]
 
 mod cold;
 mod exec;
 mod fixture;
+mod gate;
 mod hash;
 mod instructions;
 mod kernel;
@@ -34,7 +35,7 @@ pub struct Setup {
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -69,6 +70,7 @@ fn run(args: &[String]) -> Result<bool> {
             kernel::run(&setup(options)?, &program)
         }
         ("lockfiles", _) => lockfiles::run(&setup(options)?),
+        ("gate", _) => gate::run(&setup(options)?),
         ("exec", _) => {
             let programs = exec::Programs {
                 python: option(options, "--peer-python")?,

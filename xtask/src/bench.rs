@@ -38,9 +38,14 @@ pub fn exec() -> Result<()> {
     measure("exec", &[("--peer-python", python), ("--peer-script", script), ("--uv", uv)])
 }
 
+/// The bars of the gate: rules, the whole path, records; beside other policy engines.
+pub fn gate() -> Result<()> {
+    measure("gate", &[])
+}
+
 /// Every area; one that fails stops no other.
 pub fn all() -> Result<()> {
-    let areas = [("kernel", kernel()), ("lockfiles", lockfiles()), ("exec", exec())];
+    let areas = [("kernel", kernel()), ("lockfiles", lockfiles()), ("exec", exec()), ("gate", gate())];
     let failed: Vec<String> = areas
         .into_iter()
         .filter_map(|(area, result)| result.err().map(|error| format!("{area}: {error:#}")))
@@ -53,6 +58,7 @@ fn measure(area: &str, files: &[(&str, PathBuf)]) -> Result<()> {
     println!("building in release mode");
     Shell::cargo()?
         .args(["build", "--quiet", "--release", "--package", "kiwi", "--package", "kiwi-bench"])
+        .args(["--features", "kiwi-bench/peers"])
         .run()?;
     let target = target()?;
     let out = target.join("bench");
