@@ -39,10 +39,15 @@ mod vault;
 
 pub use admission::{Judge, Objection, OnDeny, ToolAdmissionDenied, Why};
 pub use agreement::{Agreement, Planned};
+pub use approvals::{
+    Accept, Answer, Answered, Approval, ApprovalKind, ApprovalState, Approvals, Approved, AskMode, Bound,
+    Decided, Entry, Escalation, Grant, Pending, Question, Remember, Standing, Undone, Verdict,
+};
 pub use cache::{Cache, CacheItem, CacheKind};
 pub use check::Finding;
 pub use credentials::{Auth, Login};
 pub use explain::{Explanation, JudgeAnswer};
+pub use help::{Attempts, CallLine, Help, HelpRequest, SessionDetail, SessionSummary, Signal, StuckReview};
 pub use host::Host;
 pub use kernel::Kernel;
 pub use lockfiles::Lockfiles;

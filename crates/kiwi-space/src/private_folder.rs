@@ -152,25 +152,6 @@ impl PrivateFolder {
         file.lock().map_err(unwritable)?;
         Ok(file)
     }
-
-    /// Appends a line to a file, durably; lines of several processes never mix, and half a line that a crash left behind
-    /// spoils none but itself.
-    pub fn append(&self, name: &str, line: &[u8]) -> Result<(), SpaceError> {
-        use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-        let path = self.file(name);
-        let is_new = !path.exists();
-        let mut file = self.open_locked(name)?;
-        let unwritable = |error: std::io::Error| SpaceError::unwritable(&path, error);
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(0)).map_err(unwritable)? > 0 {
-            file.seek(SeekFrom::End(-1)).map_err(unwritable)?;
-            file.read_exact(&mut last).map_err(unwritable)?;
-        }
-        let gap: &[u8] = if last == [b'\n'] { b"" } else { b"\n" };
-        file.write_all(&[gap, line, b"\n"].concat()).map_err(unwritable)?;
-        file.sync_data().map_err(unwritable)?;
-        if is_new { durable::sync_folder(&self.path) } else { Ok(()) }
-    }
 }
 
 #[cfg(test)]
@@ -198,27 +179,5 @@ mod tests {
         let file = PrivateFolder::new(folder.path().join("file"));
         std::fs::write(file.path(), "").unwrap();
         assert!(file.exists().is_err());
-    }
-
-    #[test]
-    fn lines_of_many_writers_never_mix() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = PrivateFolder::new(folder.path().join("s"));
-        std::thread::scope(|scope| {
-            for writer in 0..4 {
-                let store = &store;
-                scope.spawn(move || {
-                    for _ in 0..20 {
-                        store.append("l", writer.to_string().repeat(300).as_bytes()).unwrap();
-                    }
-                });
-            }
-        });
-        let text = std::fs::read_to_string(store.file("l")).unwrap();
-        assert_eq!(text.lines().count(), 80);
-        assert!(
-            text.lines()
-                .all(|line| line.len() == 300 && line.bytes().all(|it| Some(it) == line.bytes().next()))
-        );
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::meter::{self, Counted, Refused, State};
 use super::sessions::Sessions;
 use crate::admission::{Judge, Objection};
+use crate::approvals::lasting;
 use crate::request::{Caller, Session};
 
 /// The policy a denial names.
@@ -73,7 +74,7 @@ impl RateLimits {
         now: Timestamp,
     ) -> Result<Reservation, Objection> {
         let limits = Arc::clone(&self.0);
-        let caller = lasting(caller).to_owned();
+        let caller = lasting(caller.as_str()).to_owned();
         let mut reservation = Reservation { limits, session, caller, taken: Vec::new() };
         for (number, rule) in self.0.rules.iter().enumerate() {
             let matches = rule.tools.as_ref().map_or(is_upstream, |tools| tools.is_match(tool.as_str()));
@@ -152,11 +153,6 @@ impl Drop for Reservation {
             }
         }
     }
-}
-
-/// The caller without its session: what comes back under another session is still the same.
-pub(super) fn lasting(caller: &Caller) -> &str {
-    caller.as_str().split_once('#').map_or(caller.as_str(), |(caller, _)| caller)
 }
 
 fn wildcard(selector: &str) -> Result<GlobMatcher, Fault> {

@@ -136,8 +136,13 @@ fn a_limit_of_zero_is_never_and_a_directive_is_one_caller() {
     let limits = place.limits(json!({"t": {"minute": 0}, "u": {"session": 0}}));
     assert_eq!(admitted(&limits, Session::start(), "t", place.now), 0);
     assert_eq!(admitted(&limits, Session::start(), "u", place.now), 0);
-    let caller: Caller = Caller::cli("x#1");
-    assert_eq!(lasting(&caller), "cli:x");
+    // One run of a directive after another is still the same caller.
+    let limits = place.limits(json!({"t": {"minute": 1}}));
+    let run = |number: u32| {
+        let caller = Caller::cli(&format!("x#{number}"));
+        limits.reserve(Session::start(), &caller, &id("t"), false, place.now).map(Reservation::keep)
+    };
+    assert!(run(1).is_ok() && run(2).is_err());
 }
 
 #[test]
