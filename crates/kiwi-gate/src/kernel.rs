@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use crate::admission::{Admission, OnDeny};
 use crate::agreement::Planned;
-use crate::audit::{AuditLog, Durability, now};
+use crate::audit::{AuditLog, Durability, Place, now};
 use crate::host::Host;
 use crate::keyring;
 use crate::outcome::{Outcome, Timing};
@@ -32,7 +32,7 @@ pub struct Kernel {
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) vault: Arc<Vault>,
     pub(crate) host: Arc<Host>,
-    audit: Arc<AuditLog>,
+    audit: AuditLog,
     pub(crate) launcher: Launcher,
     pub(crate) config: Arc<Config>,
     pub(crate) admission: Arc<Admission>,
@@ -47,7 +47,7 @@ impl Kernel {
     pub fn new(spaces: Arc<Spaces>, host: Host) -> Result<Self, Fault> {
         let host = Arc::new(host);
         let (config, notices) = spaces.config().map_err(|error| error.fault())?;
-        let audit = Arc::new(AuditLog::new(spaces.audit_dir().ok()));
+        let audit = AuditLog::new(Place::of(&spaces, config.anchor.clone()));
         let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
         let config = Arc::new(config);
         let preparer =
@@ -59,14 +59,15 @@ impl Kernel {
         let tool_lock = Arc::new(ToolLock {
             admission: Arc::clone(&admission),
             turns: Turns::new(&spaces),
-            audit: Arc::clone(&audit),
+            audit: audit.clone(),
+            vault: Arc::clone(&vault),
             on_deny: Mutex::default(),
             sequence: AtomicU64::new(0),
         });
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Arc::clone(&tool_lock)),
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
-            Box::new(Record { audit: Arc::clone(&audit) }),
+            Box::new(Record { audit: audit.clone(), vault: Arc::clone(&vault) }),
             Box::new(Dispatch::new(
                 Arc::clone(&host),
                 &spaces,
@@ -163,7 +164,7 @@ impl Kernel {
         let (planned, params) = match self.prepared(&request) {
             Ok(prepared) => prepared,
             Err(Unprepared { fault, plan }) => {
-                let outcome = self.unplanned(&request, fault, begun);
+                let outcome = self.unplanned(&request, fault, begun).await;
                 return plan.iter().fold(outcome, |outcome, plan| outcome.planned(plan));
             }
         };
@@ -186,7 +187,7 @@ impl Kernel {
             }
             // Refused between two records, or by nobody's will: it leaves one all the same.
             Err(fault) if !trail.has_record() && !request.dry_run => {
-                return self.unplanned(&request, fault, begun).planned(plan);
+                return self.unplanned(&request, fault, begun).await.planned(plan);
             }
             Err(fault) => (Reply::default(), Some(fault)),
         };
@@ -257,11 +258,12 @@ impl Kernel {
     }
 
     /// A call that failed before its stages still leaves a record.
-    fn unplanned(&self, request: &Request, fault: Fault, begun: Instant) -> Outcome {
+    async fn unplanned(&self, request: &Request, fault: Fault, begun: Instant) -> Outcome {
         let entry = Entry {
             event: Event::Request,
             at: now(),
             session: request.session.to_string(),
+            call: None,
             caller: request.caller.as_str().to_owned(),
             tool: request.tool.to_string(),
             version: None,
@@ -284,7 +286,7 @@ impl Kernel {
         };
         let mut warnings = Vec::new();
         if !request.dry_run
-            && let Err(unrecorded) = self.audit.append(request.session, entry, Durability::Buffered)
+            && let Err(unrecorded) = self.audit.append(request.session, entry, Durability::OnDisk).await
         {
             // Nothing ran, so nothing is hidden by going on; but it must be said.
             warnings.push(unrecorded.message);

@@ -43,6 +43,7 @@ pub use approvals::{
     Accept, Answer, Answered, Approval, ApprovalKind, ApprovalState, Approvals, Approved, AskMode, Bound,
     Decided, Entry, Escalation, Grant, Pending, Question, Remember, Standing, Undone, Verdict,
 };
+pub use audit::{Audit, AuditCall, AuditFinding, AuditLine, CallState, ExportFormat, Verification};
 pub use cache::{Cache, CacheItem, CacheKind};
 pub use check::Finding;
 pub use credentials::{Auth, Login};

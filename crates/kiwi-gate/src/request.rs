@@ -26,7 +26,7 @@ impl Caller {
 }
 
 /// One connected client, one command, or one directive run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session(uuid::Uuid);
 
 impl Session {

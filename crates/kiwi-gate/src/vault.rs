@@ -88,6 +88,12 @@ impl Vault {
         Ok(found)
     }
 
+    /// The secrets a chain declares as they are now, for those who only want to recognise them.
+    pub fn known(&self, plan: &Plan) -> Result<Secrets, Fault> {
+        let declared = self.declared(plan)?;
+        Ok(Secrets(declared.into_iter().map(|(name, credential)| (name, credential.secret)).collect()))
+    }
+
     /// The secrets a chain declares, renewed where they are about to expire.
     pub async fn open(&self, plan: &Plan) -> Result<Secrets, Fault> {
         let mut secrets = BTreeMap::new();

@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 34] = [
     "",
     "init",
     "run",
@@ -36,6 +36,12 @@ const COMMANDS: [&str; 28] = [
     "auth login",
     "auth list",
     "auth remove",
+    "audit",
+    "audit tail",
+    "audit show",
+    "audit verify",
+    "audit export",
+    "audit unfinished",
     "cache",
     "cache list",
     "cache prune",

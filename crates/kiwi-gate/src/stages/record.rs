@@ -4,45 +4,80 @@ use kiwi_model::record::{CallResult, ChainEntry, Event, Record as Entry};
 use kiwi_model::{Digest, ErrorKind, Fault, canonical};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::audit::{AuditLog, Durability};
-use crate::request::Request;
+use crate::audit::{AuditLog, Durability, veil};
+use crate::redact::Redactor;
+use crate::request::Session;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
+use crate::vault::Vault;
 
 /// Writes the enter and the exit record.
 pub(crate) struct Record {
-    pub audit: Arc<AuditLog>,
+    pub audit: AuditLog,
+    pub vault: Arc<Vault>,
 }
 
 impl Stage for Record {
     fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
-            let entry = entry(call.request, &call);
-            self.audit.append(call.request.session, entry.clone(), Durability::OnDisk)?;
+            let entry = entry(&call, &self.vault)?;
+            let session = call.request.session;
+            // Made first: a call that is given up while it waits for its enter record has an exit record too.
+            let mut exit =
+                Exit { audit: &self.audit, session, entry: Some(entry.clone()), begun: Instant::now() };
+            if let Err(fault) = self.audit.append(session, entry, Durability::OnDisk).await {
+                exit.entry = None;
+                return Err(fault);
+            }
             call.trail.note();
-            let mut exit = Exit {
-                audit: &self.audit,
-                request: call.request,
-                entry: Some(entry),
-                begun: std::time::Instant::now(),
-            };
+            exit.begun = Instant::now();
             let result = next.run(call).await;
-            exit.write(&result);
+            exit.write(&result).await;
             result
         })
     }
 }
 
+/// What a record says of a call before its effect. Parameters are there without secrets.
+pub(super) fn entry(call: &Call<'_>, vault: &Vault) -> Result<Entry, Fault> {
+    let request = call.request;
+    let leaf = call.plan().links().first();
+    let known = Redactor::new(&vault.known(call.plan())?);
+    let veiled = veil(&call.params, call.plan().parameters(), &known);
+    let admitted = call.admitted.as_ref();
+    Ok(Entry {
+        event: Event::Enter,
+        at: crate::audit::now(),
+        session: request.session.to_string(),
+        call: Some(uuid::Uuid::now_v7().to_string()),
+        caller: request.caller.as_str().to_owned(),
+        tool: leaf.map_or_else(|| request.tool.to_string(), |link| link.tool_id.to_string()),
+        version: leaf.map(|link| link.version.clone()),
+        integrity: leaf.map(|link| link.integrity),
+        chain_hash: Some(call.plan().chain_hash()),
+        chain: call.plan().links().iter().map(ChainEntry::from).collect(),
+        lockfile: call.planned.note(),
+        params: veiled.params,
+        redacted: veiled.redacted,
+        params_hash: veiled.hash,
+        decision: admitted.map(|admitted| admitted.decision.clone()),
+        rules_version: admitted.map(|admitted| admitted.rules_version),
+        permission: admitted.map(|admitted| admitted.permission.clone()),
+        result: None,
+    })
+}
+
 /// Writes the exit record, also when the call is dropped or panics on its way.
 struct Exit<'a> {
     audit: &'a AuditLog,
-    request: &'a Request,
+    session: Session,
     entry: Option<Entry>,
-    begun: std::time::Instant,
+    begun: Instant,
 }
 
 impl Exit<'_> {
-    fn write(&mut self, result: &Result<Reply, Fault>) {
+    async fn write(&mut self, result: &Result<Reply, Fault>) {
         let outcome = match result {
             Ok(Reply { failure: None, result, .. }) => {
                 CallResult { ok: true, kind: None, duration_us: self.elapsed(), output_hash: hash(result) }
@@ -60,18 +95,16 @@ impl Exit<'_> {
                 output_hash: None,
             },
         };
-        self.finish(outcome);
+        // The effect has happened: an exit record that cannot be written leaves an open enter record behind, which is
+        // what an auditor must see.
+        if let Some(entry) = self.finished(outcome) {
+            let _ = self.audit.append(self.session, entry, Durability::OnDisk).await;
+        }
     }
 
-    fn finish(&mut self, outcome: CallResult) {
-        if let Some(mut entry) = self.entry.take() {
-            entry.event = Event::Exit;
-            entry.at = crate::audit::now();
-            entry.result = Some(outcome);
-            // The effect has happened: an exit record that cannot be written leaves an open enter record behind, which
-            // is what an auditor must see.
-            let _ = self.audit.append(self.request.session, entry, Durability::Buffered);
-        }
+    fn finished(&mut self, outcome: CallResult) -> Option<Entry> {
+        let entry = self.entry.take()?;
+        Some(Entry { event: Event::Exit, at: crate::audit::now(), result: Some(outcome), ..entry })
     }
 
     fn elapsed(&self) -> u64 {
@@ -82,36 +115,11 @@ impl Exit<'_> {
 impl Drop for Exit<'_> {
     fn drop(&mut self) {
         let duration_us = self.elapsed();
-        self.finish(CallResult {
-            ok: false,
-            kind: Some(ErrorKind::Internal),
-            duration_us,
-            output_hash: None,
-        });
-    }
-}
-
-/// What a record says of a call before its effect.
-pub(super) fn entry(request: &Request, call: &Call<'_>) -> Entry {
-    let leaf = call.plan().links().first();
-    Entry {
-        event: Event::Enter,
-        at: crate::audit::now(),
-        session: request.session.to_string(),
-        caller: request.caller.as_str().to_owned(),
-        tool: leaf.map_or_else(|| request.tool.to_string(), |link| link.tool_id.to_string()),
-        version: leaf.map(|link| link.version.clone()),
-        integrity: leaf.map(|link| link.integrity),
-        chain_hash: Some(call.plan().chain_hash()),
-        chain: call.plan().links().iter().map(ChainEntry::from).collect(),
-        lockfile: call.planned.note(),
-        params: None,
-        redacted: Vec::new(),
-        params_hash: hash(&Value::Object(call.params.clone())),
-        decision: call.admitted.as_ref().map(|admitted| admitted.decision.clone()),
-        rules_version: call.admitted.as_ref().map(|admitted| admitted.rules_version),
-        permission: call.admitted.as_ref().map(|admitted| admitted.permission.clone()),
-        result: None,
+        let outcome =
+            CallResult { ok: false, kind: Some(ErrorKind::Internal), duration_us, output_hash: None };
+        if let Some(entry) = self.finished(outcome) {
+            self.audit.append_now(self.session, entry);
+        }
     }
 }
 

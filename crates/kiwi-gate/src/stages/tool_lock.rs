@@ -12,6 +12,7 @@ use super::turns::Turns;
 use crate::admission::{Admission, Admitted, Judged, OnDeny, ToolAdmissionDenied};
 use crate::audit::{AuditLog, Durability};
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
+use crate::vault::Vault;
 
 /// A callback that takes longer is left to itself: the caller's denial does not wait for it.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
@@ -20,7 +21,8 @@ const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct ToolLock {
     pub admission: Arc<Admission>,
     pub turns: Turns,
-    pub audit: Arc<AuditLog>,
+    pub audit: AuditLog,
+    pub vault: Arc<Vault>,
     pub on_deny: Mutex<Option<OnDeny>>,
     /// Decisions so far.
     pub sequence: AtomicU64,
@@ -78,13 +80,13 @@ impl ToolLock {
     }
 
     async fn record(&self, call: &Call<'_>, admitted: Admitted, kind: ErrorKind) -> Result<(), Fault> {
-        let mut entry = entry(call.request, call);
+        let mut entry = entry(call, &self.vault)?;
         entry.event = Event::Denied;
         entry.decision = Some(admitted.decision);
         entry.rules_version = Some(admitted.rules_version);
         entry.permission = Some(admitted.permission);
         entry.result = Some(CallResult { ok: false, kind: Some(kind), duration_us: 0, output_hash: None });
-        self.audit.append(call.request.session, entry, Durability::Buffered)?;
+        self.audit.append(call.request.session, entry, Durability::OnDisk).await?;
         call.trail.note();
         Ok(())
     }

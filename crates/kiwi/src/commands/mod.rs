@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help text, and one function.
 
+pub mod audit;
 pub mod auth;
 pub mod cache;
 mod call;

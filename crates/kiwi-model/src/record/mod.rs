@@ -1,10 +1,16 @@
 //! The record of a call: one line before the effect, one after it, each linked to the line before.
 
+mod journal;
+mod line;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lockfile::LockMode;
-use crate::{CanonicalError, Digest, ErrorKind, Integrity, Link, Space, ToolId, Version, canonical};
+use crate::{Digest, ErrorKind, Integrity, Link, Space, ToolId, Version};
+
+pub use journal::JournalEntry;
+pub use line::{Line, LineError, Sealed};
 
 /// What a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +24,18 @@ pub enum Event {
     Enter,
     /// Written after it, always.
     Exit,
+}
+
+impl Event {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Denied => "denied",
+            Self::Enter => "enter",
+            Self::Exit => "exit",
+        }
+    }
 }
 
 /// How a call ended.
@@ -44,6 +62,9 @@ pub struct Record {
     pub at: String,
     /// Which session.
     pub session: String,
+    /// Which call: the same on its enter and its exit, and on no other line.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub call: Option<String>,
     /// Who asked.
     pub caller: String,
     /// What was asked for, as the caller wrote it or as it was resolved.
@@ -146,37 +167,5 @@ pub struct ChainEntry {
 impl From<&Link> for ChainEntry {
     fn from(link: &Link) -> Self {
         Self { tool_id: link.tool_id.clone(), version: link.version.clone(), integrity: link.integrity }
-    }
-}
-
-/// A record in its place: numbered, linked to the line before, and hashed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    /// Number of the line in its file, from 1.
-    pub seq: u64,
-    /// The record.
-    #[serde(flatten)]
-    pub record: Record,
-    /// Hash of the line before; `None` on the first.
-    pub prev: Option<Digest>,
-    /// Hash of this line without this field.
-    pub hash: Digest,
-}
-
-impl Line {
-    /// Puts a record behind the line whose hash is `prev`.
-    pub fn seal(seq: u64, record: Record, prev: Option<Digest>) -> Result<Self, CanonicalError> {
-        let mut line = Self { seq, record, prev, hash: Digest::of(b"") };
-        line.hash = line.expected_hash()?;
-        Ok(line)
-    }
-
-    /// The hash this line should carry.
-    pub fn expected_hash(&self) -> Result<Digest, CanonicalError> {
-        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
-        if let Value::Object(map) = &mut value {
-            map.remove("hash");
-        }
-        Ok(Digest::of(canonical(&value)?.as_bytes()))
     }
 }

@@ -1,0 +1,30 @@
+use kiwi_model::Fault;
+use std::process::ExitCode;
+
+use super::data;
+use crate::context::Context;
+use crate::printer;
+
+/// Show every record of a session, or of one call.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The id of a session or a call, or the hash of a record; the first eight characters will do.
+    #[arg(value_name = "SESSION|CALL")]
+    what: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Args {
+    /// Shows.
+    pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
+        let lines = context.kernel.audit()?.show(&self.what)?;
+        if self.json {
+            printer::json_list("records", lines.iter().map(data));
+            return Ok(ExitCode::SUCCESS);
+        }
+        lines.iter().for_each(|line| printer::json(&data(line)));
+        Ok(ExitCode::SUCCESS)
+    }
+}
