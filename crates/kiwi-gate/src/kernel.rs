@@ -28,7 +28,7 @@ use crate::vault::Vault;
 
 /// The kernel: spaces, plans, the audit log and the stages.
 pub struct Kernel {
-    pub(crate) planner: Planner,
+    pub(crate) planner: Arc<Planner>,
     pub(crate) preparer: Arc<Preparer>,
     pub(crate) vault: Arc<Vault>,
     pub(crate) host: Arc<Host>,
@@ -56,7 +56,18 @@ impl Kernel {
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
+        let planner = Arc::new(Planner {
+            spaces: Arc::clone(&spaces),
+            caches: Caches::default(),
+            validation: match config.mode {
+                kiwi_space::Mode::Strict => Mode::Strict,
+                kiwi_space::Mode::Lenient => Mode::Lenient,
+            },
+            lock_mode: config.lock_mode,
+            unattended: host.is_unattended(),
+        });
         let tool_lock = Arc::new(ToolLock {
+            planner: Arc::clone(&planner),
             admission: Arc::clone(&admission),
             turns: Turns::new(&spaces),
             audit: audit.clone(),
@@ -78,16 +89,6 @@ impl Kernel {
                 Arc::clone(&vault),
             )),
         ];
-        let planner = Planner {
-            spaces,
-            caches: Caches::default(),
-            validation: match config.mode {
-                kiwi_space::Mode::Strict => Mode::Strict,
-                kiwi_space::Mode::Lenient => Mode::Lenient,
-            },
-            lock_mode: config.lock_mode,
-            unattended: host.is_unattended(),
-        };
         Ok(Self {
             planner,
             preparer,

@@ -55,5 +55,5 @@ pub use lockfiles::Lockfiles;
 pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use request::{Arguments, Caller, Cancel, Request, Session};
-pub use rules::Rules;
+pub use rules::{Replayed, Rules};
 pub use stage::{Call, Next, Reply, Stage, StageFuture};

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+use crate::approvals::Pending;
+
 /// Who asks: `cli:<user>`, `mcp:<client>`, `directive:<name>#<session>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller(String);
@@ -120,8 +122,8 @@ pub struct Request {
     pub rules_version: Option<String>,
     /// Whether a person is there to answer.
     pub is_interactive: bool,
-    /// Whether to wait for a person's answer, where one is asked for.
-    pub waits: bool,
+    /// Waits for a person's answer where one is asked for, and is told what is waited for. Without it the call ends.
+    pub on_ask: Option<Arc<dyn Fn(&Pending) + Send + Sync>>,
     /// Stop before the effect and say what would happen.
     pub dry_run: bool,
     /// Sees output while the tool runs.
@@ -145,7 +147,7 @@ impl Request {
             permissions: Vec::new(),
             rules_version: None,
             is_interactive: false,
-            waits: false,
+            on_ask: None,
             dry_run: false,
             watch: Arc::new(Unwatched),
             cancel: Cancel::default(),

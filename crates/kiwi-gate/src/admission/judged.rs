@@ -5,7 +5,9 @@ use kiwi_model::record::{DecisionNote, PermissionNote};
 use kiwi_rules::{Answer, Mutation, Verdict};
 use serde_json::Value;
 
-use super::{Counted, Objection};
+use super::denied::decisive;
+use super::{Counted, Judge, Objection};
+use crate::approvals::Approved;
 
 /// The answers of all judges.
 #[derive(Debug)]
@@ -40,15 +42,23 @@ impl Judged {
         self.objections.iter().map(Objection::answer).max().unwrap_or(Answer::Allow)
     }
 
+    /// The objection that speaks for all.
+    pub fn decisive(&self) -> Objection {
+        decisive(&self.objections).cloned().unwrap_or_else(|| {
+            Objection::policy(Judge::Rules, "ruleset", "the gate refused without a reason")
+        })
+    }
+
     /// As the record keeps it.
-    pub fn note(&self, sequence: u64, approved_by: Option<String>) -> Admitted {
+    pub fn note(&self, sequence: u64, approved: Option<Approved>) -> Admitted {
         let events = self.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Emit { .. }));
         Admitted {
             decision: DecisionNote {
                 sequence,
                 answer: self.answer().to_string(),
                 reasons: self.objections.iter().map(Objection::to_value).collect(),
-                approved_by,
+                approved_by: approved.as_ref().map(|approved| approved.by.clone()),
+                approval: approved.map(|approved| approved.grant.unwrap_or(approved.approval)),
                 events: events.filter_map(|event| serde_json::to_value(event).ok()).collect(),
                 judged: Some(self.inputs.clone()),
             },

@@ -1,5 +1,6 @@
 //! Whether a call may happen: every judge is asked, the strictest answer wins, and every reason is kept.
 
+mod approve;
 mod caller;
 mod counted;
 mod denied;
@@ -29,6 +30,7 @@ pub use objection::{Judge, Objection, Why};
 pub(crate) struct Admission {
     pub spaces: Arc<Spaces>,
     pub host: Arc<Host>,
+    pub config: Arc<Config>,
     pub rulebook: Rulebook,
     pub state: RuleState,
     pub counters: Counters,
@@ -43,6 +45,7 @@ impl Admission {
             state: RuleState::new(&spaces),
             counters: Counters::new(config, &spaces),
             project: OnceLock::new(),
+            config: Arc::clone(config),
             spaces,
             host,
         }

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use super::record::entry;
 use super::turns::Turns;
-use crate::admission::{Admission, Admitted, Judged, OnDeny, ToolAdmissionDenied};
+use crate::admission::{Admission, Admitted, Judge, Judged, Objection, OnDeny, ToolAdmissionDenied};
+use crate::approvals::Approved;
 use crate::audit::{AuditLog, Durability};
+use crate::planner::Planner;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
 use crate::vault::Vault;
 
@@ -20,6 +22,7 @@ const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
 /// The first stage.
 pub(crate) struct ToolLock {
     pub admission: Arc<Admission>,
+    pub planner: Arc<Planner>,
     pub turns: Turns,
     pub audit: AuditLog,
     pub vault: Arc<Vault>,
@@ -34,54 +37,98 @@ impl Stage for ToolLock {
             let mut judged = self.admission.judge(&call);
             let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
             let session = call.request.session;
-            if judged.answer() != Answer::Deny
-                && let Err(objection) = self.admission.state.apply(&judged.mutations)
-            {
-                judged.objections.push(objection);
-            }
-            if judged.answer() == Answer::Deny {
-                let fault = self.deny(&call, &judged, sequence).await;
-                let result = Err(fault);
-                self.admission.counters.ended(session, &judged.counted, &result);
-                return result;
-            }
+            let counters = &self.admission.counters;
+            let settled = match judged.answer() {
+                Answer::Deny => Err(None),
+                Answer::Ask | Answer::Allow => self.settle(&call, &judged).await.map_err(Some),
+            };
+            let approved = match settled {
+                Ok(approved) => approved,
+                Err(objection) => {
+                    judged.objections.extend(objection);
+                    let refused = Err(self.refuse(&call, &judged, sequence).await);
+                    match judged.answer() {
+                        Answer::Deny => counters.ended(session, &judged.counted, &refused),
+                        Answer::Ask | Answer::Allow => counters.withdrawn(session, &judged.counted),
+                    }
+                    return refused;
+                }
+            };
             judged.counted.keep();
             let exclusive = call.plan().is_exclusive().then(|| call.plan().tools().first()).flatten();
             let _turn = match exclusive {
                 Some(leaf) => Some(self.turns.take(&leaf.manifest.tool_id, &call.request.cancel).await?),
                 None => None,
             };
-            let admitted = Some(judged.note(sequence, None));
+            let admitted = Some(judged.note(sequence, approved));
             let result = next.run(Call { admitted, ..call }).await;
-            self.admission.counters.ended(session, &judged.counted, &result);
+            counters.ended(session, &judged.counted, &result);
             result.map(|reply| Reply { loop_notice: judged.counted.notice, ..reply })
         })
     }
 }
 
 impl ToolLock {
+    /// What is left to do once every judge has spoken: a person's answer where one is asked for, then what rules want
+    /// changed. Says who approved.
+    async fn settle(&self, call: &Call<'_>, judged: &Judged) -> Result<Option<Approved>, Objection> {
+        let mut approved = None;
+        if judged.answer() == Answer::Ask {
+            approved = Some(self.admission.approve(call, judged, &self.vault).await?);
+            if call.request.on_ask.is_some() {
+                self.require_the_same(call, judged)?;
+            }
+        }
+        self.admission.state.apply(&judged.mutations)?;
+        Ok(approved)
+    }
+
+    /// Time has passed while a person thought: what they approved must still be what would run.
+    fn require_the_same(&self, call: &Call<'_>, judged: &Judged) -> Result<(), Objection> {
+        let changed = |what: &str| {
+            Objection::policy(Judge::Approval, "approval", format!("{what} changed while the call waited"))
+                .with_hint("make the call again to ask again")
+        };
+        let now = self.planner.planned(&call.request.tool, call.request.lock);
+        if now.map(|now| now.plan.chain_hash()).ok() != Some(call.plan().chain_hash()) {
+            return Err(changed("the tool"));
+        }
+        if self.admission.rulebook.current().version_hash() != judged.rules_version {
+            return Err(changed("the rules"));
+        }
+        Ok(())
+    }
+
     /// The record first, then the callback, then the error.
-    async fn deny(&self, call: &Call<'_>, judged: &Judged, sequence: u64) -> Fault {
+    async fn refuse(&self, call: &Call<'_>, judged: &Judged, sequence: u64) -> Fault {
         let tool = call.plan().links().first().map(|link| link.tool_id.to_string()).unwrap_or_default();
         let caller = call.request.caller.as_str();
-        let Some(denied) = ToolAdmissionDenied::from_objections(&judged.objections, caller, &tool) else {
-            return Fault::new(ErrorKind::Internal, "a call was denied without a reason");
+        let denied = ToolAdmissionDenied::from_objections(&judged.objections, caller, &tool);
+        let mut fault = match &denied {
+            Some(denied) => denied.fault(),
+            None => judged.decisive().fault(),
         };
-        let mut fault = denied.fault();
-        if let Err(unrecorded) = self.record(call, judged.note(sequence, None), fault.kind).await {
+        let event = if denied.is_some() { Event::Denied } else { Event::Request };
+        if let Err(unrecorded) = self.record(call, event, judged.note(sequence, None), fault.kind).await {
             fault.message =
-                format!("{} (and the denial cannot be recorded: {})", fault.message, unrecorded.message);
+                format!("{} (and this cannot be recorded: {})", fault.message, unrecorded.message);
         }
         let on_deny = self.on_deny.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(on_deny) = on_deny {
+        if let (Some(on_deny), Some(denied)) = (on_deny, denied) {
             tell(on_deny, denied).await;
         }
         fault
     }
 
-    async fn record(&self, call: &Call<'_>, admitted: Admitted, kind: ErrorKind) -> Result<(), Fault> {
+    async fn record(
+        &self,
+        call: &Call<'_>,
+        event: Event,
+        admitted: Admitted,
+        kind: ErrorKind,
+    ) -> Result<(), Fault> {
         let mut entry = entry(call, &self.vault)?;
-        entry.event = Event::Denied;
+        entry.event = event;
         entry.decision = Some(admitted.decision);
         entry.rules_version = Some(admitted.rules_version);
         entry.permission = Some(admitted.permission);

@@ -119,6 +119,9 @@ pub struct DecisionNote {
     /// Who approved it, where somebody was asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub approved_by: Option<String>,
+    /// The request or the grant by which they did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approval: Option<String>,
     /// What rules reported.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub events: Vec<Value>,

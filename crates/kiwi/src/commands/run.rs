@@ -43,7 +43,11 @@ impl Args {
             context.kernel.start_ahead();
         }
         request.lock = if self.locked { Some(LockMode::Strict) } else { self.lock };
-        request.waits = self.wait;
+        if self.wait {
+            request.on_ask = Some(Arc::new(|pending| {
+                printer::note(format!("waiting for `kiwi approve {0}` or `kiwi reject {0}`", pending.id));
+            }));
+        }
         request.dry_run = self.dry_run;
         let live = Arc::new(Live::default());
         if !self.json {

@@ -12,9 +12,10 @@ use crate::printer;
 mod check;
 mod explain;
 mod hash;
+mod replay;
 mod test;
 
-/// Check, test, hash and explain rules. Without a file the rules in force are meant.
+/// Check, test, hash, explain and replay rules. Without a file the rules in force are meant.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -27,6 +28,7 @@ enum Command {
     Test(test::Args),
     Hash(hash::Args),
     Explain(explain::Args),
+    Replay(replay::Args),
 }
 
 impl Args {
@@ -36,6 +38,7 @@ impl Args {
             Command::Check(args) => args.json,
             Command::Test(args) => args.json,
             Command::Explain(args) => args.json,
+            Command::Replay(args) => args.json,
             Command::Hash(_) => false,
         }
     }
@@ -47,6 +50,7 @@ impl Args {
             Command::Test(args) => args.run(context),
             Command::Hash(args) => args.run(context),
             Command::Explain(args) => args.run(context),
+            Command::Replay(args) => args.run(context),
         }
     }
 }
