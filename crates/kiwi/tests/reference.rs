@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 53] = [
     "",
     "init",
     "run",
@@ -31,6 +31,25 @@ const COMMANDS: [&str; 34] = [
     "lockfile prune",
     "lockfile diff",
     "lockfile update",
+    "approve",
+    "reject",
+    "reviews",
+    "grants",
+    "grants list",
+    "grants revoke",
+    "sessions",
+    "rules",
+    "rules check",
+    "rules test",
+    "rules hash",
+    "rules explain",
+    "rules replay",
+    "gate",
+    "gate explain",
+    "trust",
+    "trust add",
+    "trust remove",
+    "trust list",
     "auth",
     "auth set",
     "auth login",

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help text, and one function.
 
+pub mod approve;
 pub mod audit;
 pub mod auth;
 pub mod cache;
@@ -9,11 +10,15 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod gate;
+pub mod grants;
 pub mod init;
 pub mod lockfile;
+pub mod reject;
+pub mod reviews;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod sessions;
 pub mod tool;
 pub mod trust;
 pub mod verify;
