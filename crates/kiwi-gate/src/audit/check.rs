@@ -307,7 +307,13 @@ fn compare(
     expected: &BTreeMap<u64, Digest>,
     journal_is_whole: bool,
 ) -> Option<(&'static str, u64, String)> {
-    let actual: Vec<Digest> = bytes.split_inclusive(|byte| *byte == b'\n').map(Digest::of).collect();
+    let mut actual: Vec<Digest> = Vec::with_capacity(expected.len());
+    let (mut rest, mut line) = (bytes, Vec::new());
+    while rest.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        actual.push(Digest::of(&line));
+        line.clear();
+    }
+    let is_torn = bytes.last().is_some_and(|last| *last != b'\n');
     let last = expected.last_key_value().map_or(0, |(seq, _)| *seq);
     let at = |seq: u64| usize::try_from(seq).ok().and_then(|seq| actual.get(seq.checked_sub(1)?)).copied();
     let should = |seq: u64| expected.get(&seq).copied();
@@ -326,6 +332,9 @@ fn compare(
                 return Some(("foreign", seq, "nobody wrote this line".into()));
             }
             (_, None) => {}
+            (Some(_), Some(_)) if is_torn && seq == actual.len() as u64 => {
+                return Some(("cut_off", seq, "the file ends within this line".into()));
+            }
             (Some(is), Some(wanted)) => {
                 let is_known = || expected.values().any(|digest| *digest == is);
                 let follows = Some(is) == should(seq + 1);
