@@ -33,7 +33,7 @@ pub use lock::{Difference, Field, Pins, Side, compare, compare_environments, fre
 pub use merge::{Merged, Primitive, merge};
 pub use params::read_assignment;
 pub use plan::{Plan, plan};
-pub use render::{Invocation, Limits, Needs, ProcessCall, invocation};
+pub use render::{Invocation, Limits, Needs, ProcessCall, invocation, needs};
 pub use resolve::{MAX_LINKS, find, resolve, versions};
 pub use schema::Caches;
 pub use validate::{Mode, Report, validate};

@@ -54,15 +54,28 @@ pub struct ProcessCall {
     pub container: Option<Box<ContainerCall>>,
 }
 
-/// What a call needs to touch, as the manifests of its chain declare it. Paths may be patterns.
+/// What a call needs to touch, as the manifests of its chain declare it. Paths may be patterns, whose wildcards only a
+/// manifest can write: in the value of a parameter or a variable, `\\` stands before each of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Needs {
     /// What it reads.
     pub read: Vec<Text>,
     /// What it writes.
     pub write: Vec<Text>,
+    /// Whether what it writes may also be made, replaced and removed, for which the folder around it is opened.
+    pub replaces: bool,
     /// Whom it talks to.
     pub hosts: Vec<String>,
+    /// Which tools it calls.
+    pub tools: Vec<String>,
+    /// What it has a shell run: a string, or a list of words.
+    pub commands: Vec<Value>,
+    /// Actions of upstream servers, as pairs of server and action.
+    pub actions: Vec<(String, String)>,
+    /// Variables it reads.
+    pub env: Vec<String>,
+    /// Secrets it uses.
+    pub secrets: Vec<String>,
 }
 
 /// What a call may use, as its configuration says.
@@ -111,17 +124,21 @@ pub fn invocation(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Invocation, ChainError> {
     let merged = plan.merged()?;
-    let renderer = Renderer {
-        plan,
-        params,
-        environment,
-        entrypoint: merged.entrypoint.as_ref(),
-        env: merged.template.get("env"),
-    };
+    let renderer = Renderer::new(plan, merged, params, environment);
     match merged.primitive {
         Primitive::Subprocess => renderer.process(merged).map(Invocation::Process),
         Primitive::HttpClient => renderer.http(&merged.template).map(Invocation::Http),
     }
+}
+
+/// What a plan with parameters needs to touch, whatever primitive it ends in.
+pub fn needs(
+    plan: &Plan,
+    params: &Map<String, Value>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Needs, ChainError> {
+    let merged = plan.merged()?;
+    Renderer::new(plan, merged, params, environment).needs(&merged.template)
 }
 
 fn limits(config: &Map<String, Value>) -> Limits {
@@ -141,6 +158,18 @@ struct Renderer<'a> {
     environment: &'a dyn Fn(&str) -> Option<String>,
     entrypoint: Option<&'a Entrypoint>,
     env: Option<&'a Value>,
+}
+
+impl<'a> Renderer<'a> {
+    fn new(
+        plan: &'a Plan,
+        merged: &'a Merged,
+        params: &'a Map<String, Value>,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let (entrypoint, env) = (merged.entrypoint.as_ref(), merged.template.get("env"));
+        Self { plan, params, environment, entrypoint, env }
+    }
 }
 
 impl Renderer<'_> {
@@ -178,28 +207,58 @@ impl Renderer<'_> {
             env,
             cwd: config.get("cwd").map(|cwd| self.text(cwd)).transpose()?,
             stdin,
-            timeout: config.get("timeout").and_then(Value::as_f64),
+            timeout: self.timeout(config)?,
             output: config.get("limits").and_then(|limits| limits.get("output")?.as_u64()),
             environment: merged.language(),
-            needs: self.needs()?,
+            needs: self.needs(config)?,
             limits: limits(config),
             container: self.container(config)?,
         })
     }
 
+    /// Seconds: a number, or the parameter that gives it. One that was not given says nothing.
+    fn timeout(&self, config: &Map<String, Value>) -> Result<Option<f64>, ChainError> {
+        let Some(written) = config.get("timeout") else { return Ok(None) };
+        let name = written.as_str().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
+        if name.is_some_and(|name| !self.params.contains_key(name)) {
+            return Ok(None);
+        }
+        Ok(self.value(written)?.as_f64())
+    }
+
     /// What every link of the chain declares, together.
-    fn needs(&self) -> Result<Needs, ChainError> {
-        let mut needs = Needs::default();
-        let template = |text: &String| self.text(&Value::String(text.clone()));
+    fn needs(&self, config: &Map<String, Value>) -> Result<Needs, ChainError> {
+        let mut needs =
+            Needs { replaces: config.get("replaces") == Some(&Value::Bool(true)), ..Needs::default() };
+        let plain = |text: &String| self.plain(&Value::String(text.clone()));
+        let path = |text: &String| match render(text, &Wildcards(self))? {
+            Rendered::Value(value) => Ok(Text::literal(as_text(&value))),
+            Rendered::Text(text) => Ok::<_, ChainError>(text),
+        };
         for permissions in self.plan.tools().iter().map(|tool| &tool.manifest.permissions) {
-            for path in &permissions.filesystem_read {
-                needs.read.push(template(path)?);
+            for pattern in &permissions.filesystem_read {
+                needs.read.push(path(pattern)?);
             }
-            for path in &permissions.filesystem_write {
-                needs.write.push(template(path)?);
+            for pattern in &permissions.filesystem_write {
+                needs.write.push(path(pattern)?);
             }
-            for host in &permissions.network_hosts {
-                needs.hosts.push(self.literal(&template(host)?)?);
+            for (list, into) in [
+                (&permissions.network_hosts, &mut needs.hosts),
+                (&permissions.tools, &mut needs.tools),
+                (&permissions.env, &mut needs.env),
+                (&permissions.secrets, &mut needs.secrets),
+            ] {
+                for text in list {
+                    into.push(plain(text)?);
+                }
+            }
+            for command in &permissions.shell_commands {
+                needs.commands.push(self.value(&Value::String(command.clone()))?);
+            }
+            for (server, actions) in &permissions.mcp_actions {
+                for action in actions {
+                    needs.actions.push((plain(server)?, plain(action)?));
+                }
             }
         }
         Ok(needs)
@@ -460,6 +519,44 @@ impl Names for Escaping<'_> {
     fn insert(&self, name: &str) -> Result<Insert, ChainError> {
         Ok(match self.0.insert(name)? {
             Insert::Value(value) => Insert::Value(Value::String(escape(&as_text(&value)))),
+            piece @ Insert::Piece(_) => piece,
+        })
+    }
+    fn stray(&self, template: &str) -> ChainError {
+        self.0.stray(template)
+    }
+}
+
+/// The same names for a pattern of paths: what a caller gives is never a wildcard.
+struct Wildcards<'a>(&'a Renderer<'a>);
+
+impl Wildcards<'_> {
+    fn plain(text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            if matches!(c, '*' | '?' | '[' | '\\') {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+        out
+    }
+}
+
+impl Names for Wildcards<'_> {
+    type Error = ChainError;
+    fn environment(&self, name: &str) -> Result<String, ChainError> {
+        Names::environment(self.0, name).map(|value| Self::plain(&value))
+    }
+    fn insert(&self, name: &str) -> Result<Insert, ChainError> {
+        Ok(match self.0.insert(name)? {
+            Insert::Value(value) => {
+                let text = as_text(&value);
+                if text.contains('\0') {
+                    return Err(self.0.nul(name));
+                }
+                Insert::Value(Value::String(Self::plain(&text)))
+            }
             piece @ Insert::Piece(_) => piece,
         })
     }

@@ -137,7 +137,7 @@ mod tests {
 
     fn needs(read: &[&str], write: &[&str]) -> Needs {
         let texts = |paths: &[&str]| paths.iter().map(|path| Text::literal(*path)).collect();
-        Needs { read: texts(read), write: texts(write), hosts: Vec::new() }
+        Needs { read: texts(read), write: texts(write), ..Needs::default() }
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! Inclusion and overlap, decided exactly: a search over both automata at once, with one character for each set of
+//! characters that no pattern tells apart.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::Glob;
+use super::automaton::States;
+use super::set::representatives;
+
+/// More situations than any pattern that a person wrote leads to. What cannot be decided within is not contained.
+const MOST_SITUATIONS: usize = 100_000;
+
+/// Why one glob is not contained in others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Witness {
+    /// A shortest string that it matches and they do not.
+    Text(String),
+    /// The patterns are too entangled to tell.
+    Undecided,
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "`{text}`"),
+            Self::Undecided => f.write_str("what cannot be told, the patterns being too entangled"),
+        }
+    }
+}
+
+/// Whether everything that `inner` matches is matched by one of `outer`.
+pub(crate) fn contains(outer: &[Glob], inner: &Glob) -> Result<(), Witness> {
+    let globs: Vec<&Glob> = std::iter::once(inner).chain(outer).collect();
+    let beyond = search(&globs, |accepted| match accepted {
+        [true, outer @ ..] => !outer.contains(&true),
+        _ => false,
+    });
+    beyond.map_or(Ok(()), Err)
+}
+
+/// A string that both match, if there is one.
+pub(crate) fn meet(one: &Glob, other: &Glob) -> Option<Witness> {
+    search(&[one, other], |accepted| accepted.iter().all(|accepts| *accepts))
+}
+
+/// The shortest string after which `is_wanted` holds of who accepts it. The first glob must stay alive.
+fn search(globs: &[&Glob], is_wanted: impl Fn(&[bool]) -> bool) -> Option<Witness> {
+    let alphabet = representatives(globs.iter().flat_map(|glob| glob.automaton.borders()));
+    let begin: Vec<States> = globs.iter().map(|glob| glob.automaton.start()).collect();
+    let mut seen = BTreeSet::from([begin.clone()]);
+    let mut queue = VecDeque::from([(begin, String::new())]);
+    while let Some((now, text)) = queue.pop_front() {
+        let accepted: Vec<bool> =
+            globs.iter().zip(&now).map(|(glob, states)| glob.automaton.accepts(states)).collect();
+        if is_wanted(&accepted) {
+            return Some(Witness::Text(text));
+        }
+        for c in &alphabet {
+            let next: Vec<States> =
+                globs.iter().zip(&now).map(|(glob, states)| glob.automaton.step(states, *c)).collect();
+            if next.first().is_some_and(Vec::is_empty) || seen.contains(&next) {
+                continue;
+            }
+            if seen.len() >= MOST_SITUATIONS {
+                return Some(Witness::Undecided);
+            }
+            seen.insert(next.clone());
+            let mut longer = text.clone();
+            longer.push(*c);
+            queue.push_back((next, longer));
+        }
+    }
+    None
+}

@@ -1,0 +1,64 @@
+//! What a command line consists of, as far as judging it needs.
+
+/// A word, or what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Exactly these characters, whatever happens.
+    Fixed(String),
+    /// Something that is only known when it runs.
+    Open {
+        /// What it begins with in any case.
+        prefix: String,
+        /// Whether it may become several words, or none.
+        is_split: bool,
+    },
+}
+
+impl Word {
+    /// The characters, if they are known.
+    pub fn fixed(&self) -> Option<&str> {
+        match self {
+            Self::Fixed(text) => Some(text),
+            Self::Open { .. } => None,
+        }
+    }
+
+    /// Whether it could be, or become, an option.
+    pub fn may_be_option(&self) -> bool {
+        match self {
+            Self::Fixed(text) => text.starts_with('-'),
+            Self::Open { prefix, is_split } => *is_split || prefix.is_empty() || prefix.starts_with('-'),
+        }
+    }
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fixed(text) => f.write_str(text),
+            Self::Open { prefix, .. } => write!(f, "{prefix}…"),
+        }
+    }
+}
+
+/// One simple command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Simple {
+    /// `NAME=value` in front of it, or alone.
+    pub assignments: Vec<String>,
+    /// The program and its arguments.
+    pub words: Vec<Word>,
+}
+
+/// Everything that a command line does, in no order: each of it may happen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// What it runs.
+    pub commands: Vec<Simple>,
+    /// Files it opens for reading.
+    pub reads: Vec<String>,
+    /// Files it opens for writing.
+    pub writes: Vec<String>,
+    /// Variables it sets otherwise: by a loop, or while expanding.
+    pub sets: Vec<String>,
+}

