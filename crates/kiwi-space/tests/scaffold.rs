@@ -75,7 +75,10 @@ fn a_scaffold_works_and_a_second_one_changes_nothing() {
         assert_eq!(tool.category, "examples");
     }
     let (config, warnings) = spaces.config().expect("config");
-    assert!(warnings.is_empty() && config == kiwi_space::Config::default(), "{warnings:?}");
+    let mut expected = kiwi_space::Config::default();
+    // Rules that got lost must not become "allowed".
+    expected.rules.project_required = true;
+    assert!(warnings.is_empty() && config == expected, "{warnings:?}");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! What the caller's profile says about a call.
 
 use kiwi_space::TrustState;
+use std::path::Path;
 
 use super::{Admission, Judge, Objection};
+use crate::permission::glob::Glob;
+use crate::permission::{Layer, PermissionContext, Protected, needs_of};
 use crate::stage::Call;
 
 impl Admission {
@@ -23,7 +26,35 @@ impl Admission {
                 profile.name
             )));
         }
+        match self.context(call) {
+            Ok(context) if context.is_everything() => {}
+            Ok(context) => match needs_of(call.plan(), &call.params, &self.host, self.root()) {
+                Ok(needs) => objections.extend(context.judge(&needs)),
+                Err(objection) => objections.push(*objection),
+            },
+            Err(objection) => objections.push(*objection),
+        }
         objections
+            .extend(profile.ask.iter().filter_map(|pattern| asked(pattern, id.as_str(), &profile.name)));
+        objections
+    }
+
+    /// What the caller may touch.
+    fn context(&self, call: &Call<'_>) -> Result<PermissionContext, Box<Objection>> {
+        let mut context = PermissionContext::everything();
+        for layer in &call.profile.layers {
+            context = context.and(Layer::new(&layer.source, &layer.permissions, self.root())?);
+        }
+        if call.profile.is_agent {
+            let protected = Protected::new(self.spaces.project_root(), self.spaces.user_root());
+            context = context.protecting(protected);
+        }
+        Ok(context)
+    }
+
+    /// What relative paths start from.
+    fn root(&self) -> &Path {
+        self.spaces.project_root().unwrap_or(&self.host.cwd)
     }
 
     /// Agents run nothing in a project that its user has not trusted as it is.
@@ -49,6 +80,19 @@ impl Admission {
             ))),
             Err(error) => Err(untrusted(format!("whether the project is trusted cannot be read: {error}"))),
         }
+    }
+}
+
+/// Whether a profile wants a person to decide about a tool. A pattern that cannot be read might have been meant for it.
+fn asked(pattern: &str, id: &str, profile: &str) -> Option<Objection> {
+    match Glob::name(pattern) {
+        Ok(glob) if !glob.matches(id) => None,
+        Ok(_) => Some(Objection::asked(
+            Judge::Permission,
+            format!("profile {profile}"),
+            format!("may `{id}` be called?"),
+        )),
+        Err(why) => Some(denied(format!("`ask` of profile `{profile}` has the pattern `{pattern}`: {why}"))),
     }
 }
 
