@@ -245,7 +245,7 @@ impl Kernel {
             .config
             .profile(request.transport, self.host.is_unattended(), narrower)
             .map_err(|unknown| unknown_profile(&unknown))?;
-        profile.layers.extend(request.permissions.iter().cloned());
+        profile.layers.extend(request.permissions.iter().flatten().cloned());
         Ok(profile)
     }
 

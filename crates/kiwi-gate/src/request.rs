@@ -116,8 +116,8 @@ pub struct Request {
     pub transport: Transport,
     /// A profile that is to hold as well.
     pub narrower: Option<String>,
-    /// Lists of permissions that are to hold as well.
-    pub permissions: Vec<ProfileLayer>,
+    /// Lists of permissions that are to hold as well. One that could not be read permits nothing.
+    pub permissions: Vec<Result<ProfileLayer, String>>,
     /// The version of the rules that the caller relies on.
     pub rules_version: Option<String>,
     /// Whether a person is there to answer.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Admission, Judge, Objection};
 use crate::permission::glob::Glob;
-use crate::permission::{Layer, PermissionContext, Protected, needs_of};
+use crate::permission::{Kind, Layer, PermissionContext, Protected, needs_of};
 use crate::stage::Call;
 
 impl Admission {
@@ -26,6 +26,11 @@ impl Admission {
                 profile.name
             )));
         }
+        let unreadable = call.request.permissions.iter().filter_map(|list| list.as_ref().err());
+        objections.extend(unreadable.map(|why| {
+            denied(why.clone())
+                .with_hint(format!("it lists any of: {}", Kind::ALL.map(Kind::as_str).join(", ")))
+        }));
         match self.context(call) {
             Ok(context) if context.is_everything() => {}
             Ok(context) => match needs_of(call.plan(), &call.params, &self.host, self.root()) {

@@ -47,4 +47,18 @@ impl Kind {
             Self::Secrets => "secrets",
         }
     }
+
+    /// What is done, in a sentence: "writing `x` is not allowed".
+    pub const fn doing(self) -> &'static str {
+        match self {
+            Self::FilesystemRead => "reading",
+            Self::FilesystemWrite => "writing",
+            Self::Tools => "calling",
+            Self::ShellCommands => "running",
+            Self::McpActions => "calling upstream",
+            Self::NetworkHosts => "connecting to",
+            Self::Env => "passing on the variable",
+            Self::Secrets => "using the secret",
+        }
+    }
 }

@@ -286,7 +286,7 @@ fn unreadable(name: &str, problem: &str) -> Objection {
 /// The sentence that every refusal of a need has.
 pub(super) fn objection(need: &Need, layer: &str, why: &str) -> Objection {
     let kind = need.kind.as_str();
-    let reason = format!("{kind} of `{}` {why}", need.shown);
+    let reason = format!("{} `{}` {why}", need.kind.doing(), need.shown);
     let hint = match &need.thing {
         Thing::Opaque(_) => {
             "give it in a form whose effect can be told beforehand, or let a person run it".to_owned()

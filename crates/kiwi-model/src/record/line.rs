@@ -133,19 +133,16 @@ fn chain(out: &mut String, links: &[ChainEntry]) {
 fn decision(out: &mut String, note: &DecisionNote) -> Result<(), CanonicalError> {
     let mut object = Object::begin(out);
     object.text("answer", &note.answer);
+    object.optional_text("approval", note.approval.as_deref());
     object.optional_text("approved_by", note.approved_by.as_deref());
+    if !note.events.is_empty() {
+        object.values("events", &note.events)?;
+    }
     if let Some(judged) = &note.judged {
         object.value("judged", judged)?;
     }
-    object.key("reasons");
-    object.out.push('[');
-    for (i, reason) in note.reasons.iter().enumerate() {
-        if i > 0 {
-            object.out.push(',');
-        }
-        write_value(object.out, reason)?;
-    }
-    object.out.push(']');
+    object.values("reasons", &note.reasons)?;
+    object.number("sequence", note.sequence)?;
     object.end();
     Ok(())
 }
@@ -246,6 +243,19 @@ impl<'a> Object<'a> {
         write_value(self.out, value)
     }
 
+    fn values(&mut self, name: &str, values: &[Value]) -> Result<(), CanonicalError> {
+        self.key(name);
+        self.out.push('[');
+        for (i, value) in values.iter().enumerate() {
+            if i > 0 {
+                self.out.push(',');
+            }
+            write_value(self.out, value)?;
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
     fn end(self) {
         self.out.push('}');
     }
@@ -265,7 +275,7 @@ mod tests {
             "chain": [{"tool_id": "a.b", "version": "1.0.0", "integrity": digest}, {"tool_id": "p", "version": "2.0.0", "integrity": digest}],
             "lockfile": {"key": "k/a@1", "scope": "project", "digest": digest, "mode": "strict", "agrees": true},
             "params": {"z": [1, 2.5, null, "\u{1F600}"], "a": {"hash": "no"}}, "redacted": ["/a/b", "/é"], "params_hash": digest,
-            "decision": {"answer": "allow", "reasons": [{"kind": "asked"}, 1], "approved_by": "me", "judged": {"b": 1, "a": 2}},
+            "decision": {"sequence": 3, "answer": "allow", "reasons": [{"kind": "asked"}, 1], "approved_by": "me", "approval": "id", "events": [{"b": 1}], "judged": {"b": 1, "a": 2}},
             "rules_version": digest, "permission": {"profile": "cli", "allowed": true, "answer": "allow"},
             "result": {"ok": false, "kind": "timeout", "duration_us": 7, "output_hash": digest},
         }))

@@ -45,7 +45,7 @@ impl CallArgs {
         request.rules_version.clone_from(&self.rules_version);
         request.is_interactive = context.is_interactive();
         if let Some(file) = &self.permissions {
-            request.permissions.push(layer(context, file)?);
+            request.permissions.push(layer(context, file));
         }
         Ok(request)
     }
@@ -82,17 +82,9 @@ impl CallArgs {
     }
 }
 
-/// A file with exactly the keys of a list of permissions.
-fn layer(context: &Context, file: &Utf8PathBuf) -> Result<ProfileLayer, Fault> {
-    let refused = |why: String| {
-        let reason = kiwi_rules::DenialReason::Policy {
-            policy_id: "permission".into(),
-            policy_reason: format!("`{file}`: {why}"),
-        };
-        Fault::new(ErrorKind::Denied, format!("the permissions in `{file}` cannot be used: {why}"))
-            .with_hint("it lists `filesystem_read`, `filesystem_write`, `tools`, `shell_commands`, `mcp_actions`, `network_hosts`, `env`, `secrets`, `deny`")
-            .with_details(serde_json::json!({ "reason": reason }))
-    };
+/// A file with exactly the keys of a list of permissions. The gate refuses what cannot be read: that is recorded, too.
+fn layer(context: &Context, file: &Utf8PathBuf) -> Result<ProfileLayer, String> {
+    let refused = |why: String| format!("the permissions in `{file}` cannot be used: {why}");
     let bytes = std::fs::read(context.cwd.join(file)).map_err(|error| refused(error.to_string()))?;
     let permissions = Permissions::read(&bytes).map_err(refused)?;
     Ok(ProfileLayer { source: format!("`{file}`"), permissions })

@@ -11,26 +11,29 @@ use super::TestEnvironment;
 
 /// A kernel as a server would have it.
 pub fn kernel(env: &TestEnvironment) -> Kernel {
-    kernel_with(env, &[])
+    kernel_of(host(env, &[]), env)
 }
 
-/// The same with more variables in its environment.
-pub fn kernel_with(env: &TestEnvironment, variables: &[(&str, &str)]) -> Kernel {
+/// What a kernel knows about the machine, with some more variables in its environment.
+pub fn host(env: &TestEnvironment, variables: &[(&str, &str)]) -> Host {
     let text = |path: std::path::PathBuf| path.display().to_string();
-    let path = std::env::var("PATH").unwrap();
     let mut environment = BTreeMap::from([
-        ("PATH".to_owned(), path),
+        ("PATH".to_owned(), std::env::var("PATH").unwrap()),
         ("HOME".to_owned(), text(env.home())),
         ("TMPDIR".to_owned(), text(env.tmp())),
     ]);
     environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    let host = Host {
+    Host {
         environment,
         kiwi: env!("CARGO_BIN_EXE_kiwi").into(),
         cwd: env.project(),
         scratch: env.tmp(),
         has_terminal: false,
-    };
+    }
+}
+
+/// A kernel on such a machine.
+pub fn kernel_of(host: Host, env: &TestEnvironment) -> Kernel {
     let locations = Locations { project: None, cwd: env.project(), user: Some(env.home()) };
     Kernel::new(Arc::new(Spaces::open(locations).unwrap()), host).unwrap()
 }

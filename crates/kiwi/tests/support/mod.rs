@@ -9,6 +9,7 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod closed;
 pub mod engines;
 pub mod kernel;
 pub mod keyring;
@@ -16,6 +17,7 @@ pub mod leaks;
 pub mod secure;
 pub mod server;
 pub mod storm;
+pub mod subject;
 
 use kiwi_model::{Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
