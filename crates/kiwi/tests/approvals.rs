@@ -72,7 +72,7 @@ fn a_call_that_waits_is_shown_and_approved_once() {
     for part in [id.as_str(), "deploy", "mcp:agent", "target = \"staging\"", "it changes state"] {
         assert!(shown.contains(part), "{part} is not in:\n{shown}");
     }
-    let ran = env.run(&["approve", &id[..5], "--reason", "go on"]);
+    let ran = env.run(&["approve", id.get(..5).unwrap(), "--reason", "go on"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
     assert_eq!(env.json(&["reviews"]).1["reviews"], json!([]));
     let (_, all) = env.json(&["reviews", "--all"]);
@@ -134,7 +134,7 @@ fn what_is_remembered_can_be_narrow_listed_and_taken_back() {
         );
     }
     assert!(env.run(&["grants"]).stdout.contains("target~staging/*"));
-    assert_eq!(env.run(&["grants", "revoke", &grant[..4]]).code, 0);
+    assert_eq!(env.run(&["grants", "revoke", grant.get(..4).unwrap()]).code, 0);
     assert!(!goes_through(&env, "staging/us"));
     assert_eq!(env.json(&["grants", "revoke", &grant]).0, 2);
     assert_eq!(env.json(&["grants"]).1["grants"], json!([]));
@@ -193,7 +193,7 @@ fn signals_of_agents_wait_in_the_queue_and_are_seen_in_their_session() {
     let signal = |params: Value| {
         let spaces = spaces(&env);
         let help = Help::new(&spaces, ApprovalConfig::default()).unwrap();
-        help.signal(HelpRequest::parse(&params).unwrap(), session, &Caller::cli("agent"), Timestamp::now())
+        help.signal(&HelpRequest::parse(&params).unwrap(), session, &Caller::cli("agent"), Timestamp::now())
             .unwrap()
     };
     let stuck = signal(json!({"action": "stuck", "reason": "it will not build", "attempts": 5}));

@@ -247,6 +247,7 @@ fn unreadable(id: &str, why: &str) -> Fault {
         .with_hint(format!("`kiwi reject {id}` removes it; make the call again to ask again"))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be handed to `map_err`")]
 fn told(error: SpaceError) -> Fault {
     error.fault()
 }

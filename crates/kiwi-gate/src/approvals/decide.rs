@@ -69,30 +69,31 @@ impl Approvals {
         questions: &[Question],
         mode: AskMode,
         clock: &(dyn Fn() -> Timestamp + Send + Sync),
-    ) -> Result<Approved, Objection> {
+    ) -> Result<Approved, Box<Objection>> {
         match mode {
             AskMode::DenyUnlessGranted => self.granted(bound, clock())?.ok_or_else(|| {
                 let why = "a person has to decide, and nobody is asked here";
                 denied(why)
                     .with_hint("make the call where somebody can answer, and `kiwi approve ID --remember` it")
+                    .into()
             }),
             AskMode::Pending => match self.find(bound, clock())? {
                 Some(approved) => Ok(approved),
-                None => Err(self.ask(bound, questions, clock())?.objection(questions)),
+                None => Err(self.ask(bound, questions, clock())?.objection(questions).into()),
             },
-            AskMode::Wait { cancel, told } => match self.find(bound, clock())? {
-                Some(approved) => Ok(approved),
-                None => {
-                    let pending = self.ask(bound, questions, clock())?;
-                    told(&pending);
-                    self.wait(&pending, bound, &cancel, clock).await
+            AskMode::Wait { cancel, told } => {
+                if let Some(approved) = self.find(bound, clock())? {
+                    return Ok(approved);
                 }
-            },
+                let pending = self.ask(bound, questions, clock())?;
+                told(&pending);
+                self.wait(&pending, bound, &cancel, clock).await
+            }
         }
     }
 
     /// A yes to exactly this call, used up by finding it. A no is an objection.
-    pub fn find(&self, bound: &Bound, now: Timestamp) -> Result<Option<Approved>, Objection> {
+    pub fn find(&self, bound: &Bound, now: Timestamp) -> Result<Option<Approved>, Box<Objection>> {
         if let Some(granted) = self.granted(bound, now)? {
             return Ok(Some(granted));
         }
@@ -119,7 +120,8 @@ impl Approvals {
                     let why = format!("`{}` rejected `{}`{reason}", decided.by, bound.tool);
                     return Err(denied(why)
                         .with_hint(format!("the answer holds until {:.0}; do something else", decided.until))
-                        .with("id", approval.id));
+                        .with("id", approval.id)
+                        .into());
                 }
                 _ => {}
             }
@@ -128,7 +130,12 @@ impl Approvals {
     }
 
     /// Asks a person. The same question asked again while it waits is the same question.
-    pub fn ask(&self, bound: &Bound, questions: &[Question], now: Timestamp) -> Result<Pending, Objection> {
+    pub fn ask(
+        &self,
+        bound: &Bound,
+        questions: &[Question],
+        now: Timestamp,
+    ) -> Result<Pending, Box<Objection>> {
         let _turn = self.store.turn().map_err(broken)?;
         let key = self.store.verifier().map_err(broken)?;
         let mut waiting = 0;
@@ -144,7 +151,8 @@ impl Approvals {
         }
         if waiting >= MOST_PENDING {
             return Err(denied(format!("{waiting} questions wait for a person already"))
-                .with_hint("`kiwi reviews` shows them"));
+                .with_hint("`kiwi reviews` shows them")
+                .into());
         }
         let id = self.unused_id();
         let approval = Approval::of_call(id, bound, questions, now, self.timeout).map_err(unhashable)?;
@@ -159,7 +167,7 @@ impl Approvals {
         bound: &Bound,
         cancel: &Cancel,
         clock: &(dyn Fn() -> Timestamp + Send + Sync),
-    ) -> Result<Approved, Objection> {
+    ) -> Result<Approved, Box<Objection>> {
         loop {
             // An answer that came in time is found before it is noticed that time is up.
             if let Some(approved) = self.find(bound, clock())? {
@@ -168,13 +176,14 @@ impl Approvals {
             if clock() >= pending.expires_at {
                 return Err(denied(format!("nobody answered `{}` in time: timed out", pending.id))
                     .with_hint("make the call again to ask again")
-                    .with("id", pending.id.as_str()));
+                    .with("id", pending.id.as_str())
+                    .into());
             }
             self.require_waiting(&pending.id)?;
             tokio::select! {
                 () = cancel.fired() => {
                     let why = format!("the call was cancelled while `{}` waited for an answer", pending.id);
-                    return Err(denied(why).with("id", pending.id.as_str()));
+                    return Err(denied(why).with("id", pending.id.as_str()).into());
                 }
                 () = tokio::time::sleep(GLANCE) => {}
             }
@@ -182,7 +191,7 @@ impl Approvals {
     }
 
     /// A remembered yes, counted.
-    fn granted(&self, bound: &Bound, now: Timestamp) -> Result<Option<Approved>, Objection> {
+    fn granted(&self, bound: &Bound, now: Timestamp) -> Result<Option<Approved>, Box<Objection>> {
         if !self.store.grants.exists().map_err(broken)? {
             return Ok(None);
         }
@@ -202,7 +211,7 @@ impl Approvals {
     }
 
     /// The request that a grant answered has been made use of.
-    fn settle(&self, grant: &Grant) -> Result<(), Objection> {
+    fn settle(&self, grant: &Grant) -> Result<(), Box<Objection>> {
         for mut approval in self.readable()? {
             if approval.id == grant.approval && approval.state == ApprovalState::Approved {
                 approval.state = ApprovalState::Used;
@@ -212,7 +221,7 @@ impl Approvals {
         Ok(())
     }
 
-    fn about(&self, bound: &Bound) -> Result<Vec<Approval>, Objection> {
+    fn about(&self, bound: &Bound) -> Result<Vec<Approval>, Box<Objection>> {
         let mut about = Vec::new();
         for approval in self.readable()? {
             if approval.is_about(bound).map_err(unhashable)? {
@@ -223,7 +232,7 @@ impl Approvals {
     }
 
     /// Every request. One that cannot be read could be the very answer that is looked for, so it denies.
-    fn readable(&self) -> Result<Vec<Approval>, Objection> {
+    fn readable(&self) -> Result<Vec<Approval>, Box<Objection>> {
         let entries = store::all::<Approval>(&self.store.approvals).map_err(broken)?;
         entries
             .into_iter()
@@ -236,7 +245,7 @@ impl Approvals {
         &self,
         key: Option<&PublicKey>,
         now: Timestamp,
-    ) -> Result<Vec<(Approval, Standing)>, Objection> {
+    ) -> Result<Vec<(Approval, Standing)>, Box<Objection>> {
         let mut all = Vec::new();
         for entry in store::all::<Approval>(&self.store.approvals).map_err(broken)? {
             let mut approval = readable(entry.clone(), |id| format!("`kiwi reject {id}` removes it"))?;
@@ -257,14 +266,14 @@ impl Approvals {
     }
 
     /// Somebody else may have removed the question, or made use of the answer.
-    fn require_waiting(&self, id: &str) -> Result<(), Objection> {
+    fn require_waiting(&self, id: &str) -> Result<(), Box<Objection>> {
         let mut all = self.readable()?.into_iter();
         let why = match all.find(|approval| approval.id == id).map(|approval| approval.state) {
             Some(ApprovalState::Used) => "was answered, and the same call elsewhere used the answer",
             Some(_) => return Ok(()),
             None => "is gone",
         };
-        Err(denied(format!("the question `{id}` {why}")).with_hint("make the call again to ask again"))
+        Err(denied(format!("the question `{id}` {why}")).with_hint("make the call again to ask again").into())
     }
 
     /// A name that no request and no grant has.
@@ -303,19 +312,22 @@ fn denied(why: impl Into<String>) -> Objection {
     Objection::policy(Judge::Approval, POLICY, why)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be handed to `map_err`")]
 fn broken(error: SpaceError) -> Objection {
     denied(format!("what was approved cannot be told: {error}"))
         .with_hint("make `approvals`, `grants` and `keys` in your `.ai` readable and writable for you alone")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be handed to `map_err`")]
 fn unhashable(error: CanonicalError) -> Objection {
     denied(format!("the parameters cannot be bound to an answer: {error}"))
 }
 
-fn readable<T>(entry: Entry<T>, hint: impl Fn(&str) -> String) -> Result<T, Objection> {
+fn readable<T>(entry: Entry<T>, hint: impl Fn(&str) -> String) -> Result<T, Box<Objection>> {
     entry.item.map_err(|why| {
         denied(format!("what was approved cannot be told: `{}` is unreadable: {why}", entry.id))
             .with_hint(hint(&entry.id))
             .with("file", entry.id.as_str())
+            .into()
     })
 }

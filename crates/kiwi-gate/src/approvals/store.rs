@@ -78,10 +78,12 @@ impl Store {
 pub(crate) fn all<T: Kept>(folder: &PrivateFolder) -> Result<Vec<Entry<T>>, SpaceError> {
     let mut entries = Vec::new();
     for name in folder.names()? {
-        let id = name.strip_suffix(".json").unwrap_or(&name).to_owned();
+        let stem = name.strip_suffix(".json");
+        let id = stem.unwrap_or(&name).to_owned();
         let item = match folder.read(&name) {
             Ok(None) => continue,
-            Ok(Some(bytes)) => parse::<T>(&bytes, &id, &name),
+            Ok(Some(_)) if stem.is_none() => Err("it has no business here".to_owned()),
+            Ok(Some(bytes)) => parse::<T>(&bytes, &id),
             Err(error) => Err(error.to_string()),
         };
         entries.push(Entry { id, item, name });
@@ -89,10 +91,7 @@ pub(crate) fn all<T: Kept>(folder: &PrivateFolder) -> Result<Vec<Entry<T>>, Spac
     Ok(entries)
 }
 
-fn parse<T: Kept>(bytes: &[u8], id: &str, name: &str) -> Result<T, String> {
-    if !name.ends_with(".json") {
-        return Err("it has no business here".to_owned());
-    }
+fn parse<T: Kept>(bytes: &[u8], id: &str) -> Result<T, String> {
     let item: T = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if item.id() == id { Ok(item) } else { Err(format!("it says that it is `{}`", item.id().escape_debug())) }
 }

@@ -44,11 +44,11 @@ impl Place {
     }
 
     /// What a call comes to that asks and does not wait.
-    fn call(&self, bound: &Bound, at: i64) -> Result<Approved, Objection> {
+    fn call(&self, bound: &Bound, at: i64) -> Result<Approved, Box<Objection>> {
         block_on(self.approvals().decide(bound, &questions(), AskMode::Pending, &|| now(at)))
     }
 
-    fn call_in_ci(&self, bound: &Bound, at: i64) -> Result<Approved, Objection> {
+    fn call_in_ci(&self, bound: &Bound, at: i64) -> Result<Approved, Box<Objection>> {
         block_on(self.approvals().decide(bound, &questions(), AskMode::DenyUnlessGranted, &|| now(at)))
     }
 }
@@ -96,7 +96,7 @@ fn remember(remember: Remember) -> Answer {
 }
 
 #[track_caller]
-fn denied(result: Result<Approved, Objection>) -> String {
+fn denied(result: Result<Approved, Box<Objection>>) -> String {
     let objection = result.expect_err("it was admitted");
     match &objection.why {
         Why::Denied(DenialReason::Policy { policy_id, policy_reason }) if policy_id == "approval" => {
@@ -123,7 +123,7 @@ fn a_call_asks_once_is_approved_once_and_runs_once() {
     let file = std::fs::read_to_string(place.file(&format!("approvals/{id}.json"))).unwrap();
     assert!(!file.contains("hidden") && file.contains("[redacted]"), "{file}");
 
-    place.approvals().approve(&id[..4], yes(), now(20)).unwrap();
+    place.approvals().approve(id.get(..4).unwrap(), yes(), now(20)).unwrap();
     let approved = place.call(&again, 30).unwrap();
     assert_eq!(approved, Approved { by: "cli:me".into(), approval: id.clone(), grant: None });
     let next = place.call(&bound(), 40).unwrap_err();
@@ -350,7 +350,7 @@ fn a_grant_ends_and_cannot_be_made_by_hand() {
     assert!(place.call_in_ci(&bound(), 2).is_ok());
     denied(place.call_in_ci(&bound(), 1 + 7 * 24 * 3600));
     denied(place.call_in_ci(&bound(), -10));
-    place.approvals().revoke(&grant.id[..5]).unwrap();
+    place.approvals().revoke(grant.id.get(..5).unwrap()).unwrap();
     denied(place.call_in_ci(&bound(), 3));
     assert_eq!(place.approvals().revoke(&grant.id).unwrap_err().kind, ErrorKind::NotFound);
 
@@ -407,7 +407,7 @@ fn wait(
     cancel: &Cancel,
     meanwhile: impl Fn(&str) + Send + Sync + 'static,
     at: i64,
-) -> Result<Approved, Objection> {
+) -> Result<Approved, Box<Objection>> {
     let told = Arc::new(move |pending: &Pending| meanwhile(&pending.id));
     let is_told = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_told);

@@ -43,7 +43,7 @@ impl<'a> Help<'a> {
     /// Answers a signal, once it is recorded.
     pub fn signal(
         &self,
-        request: HelpRequest,
+        request: &HelpRequest,
         session: Session,
         caller: &Caller,
         now: Timestamp,
@@ -57,7 +57,7 @@ impl<'a> Help<'a> {
             id,
             body,
         };
-        match &request {
+        match request {
             HelpRequest::Guidance { topic } => {
                 let answer = topics::guidance(self.spaces, topic.as_deref());
                 self.journal.append(&entry(None, json!({"topic": topic, "known": answer.is_ok()})))?;

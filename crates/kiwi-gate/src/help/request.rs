@@ -81,8 +81,7 @@ impl HelpRequest {
         if params.to_string().len() > MOST_BYTES {
             return Err(invalid(format!("a help signal may have {MOST_BYTES} bytes")));
         }
-        let request: Self =
-            serde_json::from_value(params.clone()).map_err(|error| invalid(error.to_string()))?;
+        let request: Self = serde_json::from_value(params.clone()).map_err(invalid)?;
         match &request {
             Self::Stuck { session_id: Some(id), .. } if !is_session(id) => {
                 Err(invalid(format!("`{}` is not a session", id.escape_debug())))
@@ -90,7 +89,7 @@ impl HelpRequest {
             Self::Stuck { reason: text, .. } | Self::Escalate { question: text, .. }
                 if text.trim().is_empty() =>
             {
-                Err(invalid("a signal that says nothing helps nobody".to_owned()))
+                Err(invalid("a signal that says nothing helps nobody"))
             }
             Self::Escalate { options, .. } if options.len() > MOST_OPTIONS => {
                 Err(invalid(format!("a question may have {MOST_OPTIONS} options")))
@@ -117,7 +116,7 @@ pub(super) fn is_session(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-fn invalid(why: String) -> Fault {
+fn invalid(why: impl std::fmt::Display) -> Fault {
     Fault::new(ErrorKind::InvalidParams, format!("help: {why}")).with_hint(
         "actions are guidance, stuck, escalate and checkpoint; help(action=\"guidance\") lists topics",
     )

@@ -4,6 +4,7 @@ use kiwi_model::{ErrorKind, Explain as _, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -79,9 +80,10 @@ impl Help<'_> {
         let files = self.audit_files()?;
         let mut all: BTreeMap<String, SessionSummary> = BTreeMap::new();
         for name in self.journal.sessions()?.into_iter().chain(files.keys().cloned()) {
-            if !all.contains_key(&name) {
-                let detail = self.read(&name, files.get(&name).map_or(&[], Vec::as_slice))?;
-                all.insert(name, detail.summary);
+            let of_session = files.get(&name).map_or(&[] as &[PathBuf], Vec::as_slice);
+            if let Vacant(place) = all.entry(name) {
+                let detail = self.read(place.key(), of_session)?;
+                place.insert(detail.summary);
             }
         }
         let mut all: Vec<SessionSummary> = all.into_values().collect();

@@ -24,7 +24,7 @@ fn now(second: i64) -> Timestamp {
 
 fn signal(spaces: &Spaces, session: Session, params: &Value, at: i64) -> Result<Value, Fault> {
     let help = Help::new(spaces, ApprovalConfig::default()).unwrap();
-    help.signal(HelpRequest::parse(params)?, session, &Caller::cli("agent"), now(at))
+    help.signal(&HelpRequest::parse(params)?, session, &Caller::cli("agent"), now(at))
 }
 
 #[test]
@@ -87,7 +87,14 @@ fn a_session_that_is_stuck_is_queued_past_three_attempts_and_answered() {
         (&waiting[0].id, waiting[0].signal.body["context"]["tool"].as_str()),
         (&last["id"].as_str().unwrap().to_owned(), Some("make"))
     );
-    help.answer(&waiting[0].id[..5], Verdict::Approved, "cli:me", Some("install gcc first"), now(4)).unwrap();
+    help.answer(
+        waiting[0].id.get(..5).unwrap(),
+        Verdict::Approved,
+        "cli:me",
+        Some("install gcc first"),
+        now(4),
+    )
+    .unwrap();
     assert!(help.stuck().unwrap().is_empty());
     assert_eq!(
         help.answer(&waiting[0].id, Verdict::Approved, "x", None, now(5)).unwrap_err().kind,
@@ -95,7 +102,7 @@ fn a_session_that_is_stuck_is_queued_past_three_attempts_and_answered() {
     );
     assert_eq!(stuck(json!(0), 6)["advice"]["reason"], "install gcc first");
 
-    let detail = help.session(&session.to_string()[..20]).unwrap();
+    let detail = help.session(session.to_string().get(..20).unwrap()).unwrap();
     assert_eq!((detail.summary.signals, detail.signal_list.len()), (5, 6));
     assert_eq!(detail.summary.caller.as_deref(), Some("cli:agent"));
 }

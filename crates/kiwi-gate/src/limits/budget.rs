@@ -47,7 +47,7 @@ impl SessionBudget {
     }
 
     /// Takes one call out of a session's budget.
-    pub fn reserve(&self, session: Session, now: Timestamp) -> Result<Share, Objection> {
+    pub fn reserve(&self, session: Session, now: Timestamp) -> Result<Share, Box<Objection>> {
         let BudgetConfig { calls, seconds } = self.config;
         if calls.is_some() || seconds.is_some() {
             self.used.with(session, |used| {
@@ -55,10 +55,10 @@ impl SessionBudget {
                 let lasted = u64::try_from(now.duration_since(begun).as_secs()).unwrap_or(0);
                 used.seconds = used.seconds.max(lasted);
                 if let Some(limit) = seconds.filter(|limit| used.seconds >= *limit) {
-                    return Err(spent("seconds", limit, used.seconds));
+                    return Err(Box::new(spent("seconds", limit, used.seconds)));
                 }
                 if let Some(limit) = calls.filter(|limit| used.calls >= *limit) {
-                    return Err(spent("calls", limit, used.calls));
+                    return Err(Box::new(spent("calls", limit, used.calls)));
                 }
                 used.calls += 1;
                 Ok(())

@@ -72,7 +72,7 @@ impl RateLimits {
         tool: &ToolId,
         is_upstream: bool,
         now: Timestamp,
-    ) -> Result<Reservation, Objection> {
+    ) -> Result<Reservation, Box<Objection>> {
         let limits = Arc::clone(&self.0);
         let caller = lasting(caller.as_str()).to_owned();
         let mut reservation = Reservation { limits, session, caller, taken: Vec::new() };
@@ -92,7 +92,7 @@ impl Reservation {
         self.taken.clear();
     }
 
-    fn take(&mut self, number: usize, rule: &Rule, now: Timestamp) -> Result<(), Objection> {
+    fn take(&mut self, number: usize, rule: &Rule, now: Timestamp) -> Result<(), Box<Objection>> {
         let key = (self.caller.clone(), number);
         let is_free = self.limits.sessions.with(self.session, |counts| {
             let count = counts.entry(key).or_default();
@@ -101,29 +101,32 @@ impl Reservation {
             is_free
         });
         if !is_free {
-            return Err(spent(rule));
+            return Err(spent(rule).into());
         }
         // Noted before the minute is asked, so that a refusal there gives the session its call back.
         self.taken.push((number, None));
         let Some(limit) = rule.limit.minute else { return Ok(()) };
         let Some(folder) = &self.limits.folder else {
-            return Err(uncounted("there is no user space to count calls in", "KIWI_USER_SPACE names one"));
+            return Err(
+                uncounted("there is no user space to count calls in", "KIWI_USER_SPACE names one").into()
+            );
         };
         let name = file_name(&self.caller, &rule.selector);
-        match meter::count(folder, &name, self.fresh(rule), limit, now) {
+        match meter::count(folder, &name, &self.fresh(rule), limit, now) {
             Ok(counted) => {
                 if let Some((_, taken)) = self.taken.last_mut() {
                     *taken = Some(counted);
                 }
                 Ok(())
             }
-            Err(Refused::TooMany(wait)) => Err(too_fast(rule, limit, wait)),
+            Err(Refused::TooMany(wait)) => Err(too_fast(rule, limit, wait).into()),
             Err(Refused::Broken(why)) => {
                 let file = folder.file(&name);
                 let why = format!("the calls counted in `{}` cannot be used: {why}", file.display());
                 Err(uncounted(&why, "remove the file; counting begins anew")
                     .with("file", file.display().to_string())
-                    .with("selector", rule.selector.as_str()))
+                    .with("selector", rule.selector.as_str())
+                    .into())
             }
         }
     }

@@ -52,7 +52,7 @@ impl Args {
                 printer::note(format!("rejected `{}`: {about} of `{}`", approval.id, approval.caller));
             }
             Undone::Removed { id, why } => {
-                printer::note(format!("removed `{id}`, which cannot be read: {why}"))
+                printer::note(format!("removed `{id}`, which cannot be read: {why}"));
             }
         }
     }

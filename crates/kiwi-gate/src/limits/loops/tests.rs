@@ -71,7 +71,7 @@ fn every_row_of_two_calls_is_told_apart() {
             let mut expect = String::new();
             for end in 1..=row.len() {
                 let was_warned = !matches!(expect.chars().last(), None | Some('.'));
-                let is_hit = hits(&row[..end]);
+                let is_hit = hits(row.get(..end).unwrap());
                 expect.push(if !is_hit {
                     '.'
                 } else if was_warned {
@@ -80,10 +80,6 @@ fn every_row_of_two_calls_is_told_apart() {
                     'n'
                 });
             }
-            // Longer circles of three are none here: two letters cannot make one without one of the above.
-            let three =
-                |row: &str| (0..3).all(|at| row.len() >= 9 && row[at..].starts_with(&row[at + 3..at + 4]));
-            assert!(!three(&row));
             check(&row, &expect);
         }
     }
