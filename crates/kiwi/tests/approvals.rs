@@ -233,6 +233,13 @@ fn signals_of_agents_wait_in_the_queue_and_are_seen_in_their_session() {
     let name = ran["session"].as_str().unwrap();
     let (_, detail) = env.json(&["sessions", name]);
     assert_eq!(detail["session"]["call_list"][0]["tool"], "hello", "{detail:#}");
+    // What an agent writes cannot repaint what a person reads.
+    signal(json!({"action": "escalate", "question": "delete\u{1b}[2K\r\u{202e}nothing?"}));
+    // As a terminal would get it: colours are forced, so that nothing is taken out on the way.
+    let output = env.command(&["reviews"]).env("CLICOLOR_FORCE", "1").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("\u{1b}[1m"), "colours are forced: {shown}");
+    assert!(shown.contains("delete\\u{1b}[2K\\r\\u{202e}nothing?"), "{shown}");
     let shown = env.run(&["sessions", &session.to_string()]).stdout;
     assert!(
         shown.contains("stuck") && shown.contains("which way?") && shown.contains("install gcc"),

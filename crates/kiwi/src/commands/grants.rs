@@ -84,13 +84,13 @@ fn row(entry: &Entry<Grant>, state: &str) -> Vec<String> {
         Ok(grant) => vec![
             paint(BOLD, &grant.id),
             grant.tool.to_string(),
-            grant.caller.clone(),
-            with(grant),
+            reviews::plain(&grant.caller),
+            reviews::plain(&with(grant)),
             format!("{}/{} used", grant.used, grant.uses),
             paint(DIM, format!("until {:.0}", grant.expires_at)),
             state_shown,
         ],
-        Err(why) => vec![paint(BOLD, &entry.id), why.clone(), state_shown],
+        Err(why) => vec![paint(BOLD, reviews::plain(&entry.id)), reviews::plain(why), state_shown],
     }
 }
 

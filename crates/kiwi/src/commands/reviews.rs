@@ -75,23 +75,23 @@ impl Review {
         let what = self.tool.as_deref().unwrap_or(self.kind);
         let age = self.age_seconds.map(age).unwrap_or_default();
         let state = if self.is_open() { String::new() } else { format!("  {}", paint(DIM, self.state)) };
-        let caller = self.caller.as_deref().unwrap_or_default();
-        let (id, age) = (paint(BOLD, &self.id), paint(DIM, age));
+        let caller = plain(self.caller.as_deref().unwrap_or_default());
+        let (id, age) = (paint(BOLD, plain(&self.id)), paint(DIM, age));
         printer::line(format!("{id}  {what}  {caller}  {age}{state}"));
         if let Value::Object(params) = &self.params {
             for (name, value) in params {
-                printer::line(format!("    {name} = {value}"));
+                printer::line(format!("    {} = {}", plain(name), plain(&value.to_string())));
             }
         }
         for question in self.questions.as_array().into_iter().flatten() {
-            let text = |name: &str| question.get(name).and_then(Value::as_str).unwrap_or_default();
+            let text = |name: &str| plain(question.get(name).and_then(Value::as_str).unwrap_or_default());
             printer::line(format!("    {} {}", paint(DIM, format!("{}:", text("by"))), text("question")));
         }
         if !self.options.is_empty() {
-            printer::line(format!("    --option {}", self.options.join(" | ")));
+            printer::line(format!("    --option {}", plain(&self.options.join(" | "))));
         }
         if let Some(problem) = &self.problem {
-            printer::line(format!("    {}", paint(WARN, problem)));
+            printer::line(format!("    {}", paint(WARN, plain(problem))));
         }
     }
 }
@@ -222,6 +222,23 @@ pub fn answer_stuck(
         printer::note(format!("{} session `{}`", verdict.as_str(), answer.session));
     }
     Ok(())
+}
+
+/// A text that an agent wrote, such that it cannot move the cursor, change colours or turn the direction of reading: what
+/// a person approves is what they see.
+pub fn plain(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if is_hidden(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
 }
 
 /// The time, as files hold it.

@@ -3,6 +3,7 @@ use kiwi_model::Fault;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
+use super::reviews::plain;
 use crate::context::Context;
 use crate::printer::{self, BOLD, DIM, WARN, paint};
 
@@ -40,13 +41,16 @@ impl Args {
             let kind = call.result.get("kind").and_then(Value::as_str).unwrap_or_default();
             (
                 call.at.clone(),
-                vec![paint(DIM, &call.at), call.event.clone(), call.tool.clone(), kind.to_owned()],
+                vec![paint(DIM, plain(&call.at)), plain(&call.event), plain(&call.tool), kind.to_owned()],
             )
         });
         let signals = detail.signal_list.iter().map(|signal| {
             let at = format!("{:.6}", signal.at);
             let id = signal.id.clone().unwrap_or_default();
-            (at.clone(), vec![paint(DIM, at), paint(BOLD, &signal.signal), id, said(&signal.body)])
+            (
+                at.clone(),
+                vec![paint(DIM, at), paint(BOLD, plain(&signal.signal)), plain(&id), said(&signal.body)],
+            )
         });
         let mut rows: Vec<(String, Vec<String>)> = calls.chain(signals).collect();
         rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -65,7 +69,7 @@ fn row(summary: &SessionSummary) -> Vec<String> {
     };
     vec![
         summary.session.clone(),
-        summary.caller.clone().unwrap_or_default(),
+        plain(summary.caller.as_deref().unwrap_or_default()),
         paint(DIM, format!("{first} – {last}")),
         format!("{} calls", summary.calls),
         format!("{} denied", summary.denials),
@@ -78,5 +82,5 @@ fn row(summary: &SessionSummary) -> Vec<String> {
 fn said(body: &Value) -> String {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let said = ["reason", "question", "topic", "verdict"].iter().find_map(|name| text(name));
-    said.unwrap_or_default().to_owned()
+    plain(said.unwrap_or_default())
 }

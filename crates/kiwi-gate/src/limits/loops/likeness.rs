@@ -2,7 +2,8 @@
 //!
 //! Two calls are nearly the same when little of their parameters differs, unless what differs is a *name* that names
 //! another thing: reading `src/list.rs` after `src/show.rs` is work, whatever share of the path the two have in common.
-//! A row of such calls gets somewhere when a number in it runs in one direction, as pages and offsets do.
+//! A row of such calls gets somewhere when a number in it is another one every time, as pages, offsets and the numbers of
+//! things are.
 
 use std::collections::HashMap;
 use strsim::{generic_levenshtein, normalized_levenshtein};
@@ -22,20 +23,18 @@ pub(super) fn is_near(earlier: &Seen, later: &Seen, threshold: f64) -> bool {
         && is_close(earlier.size, later.size, threshold)
 }
 
-/// Whether some number runs in one direction through all of these calls.
+/// Whether some number is another one in each of these calls.
 pub(super) fn progresses(calls: &[Seen]) -> bool {
     let rows: Vec<HashMap<(&str, usize), f64>> = calls.iter().map(numbers).collect();
     let Some((first, rest)) = rows.split_first() else { return false };
     first.iter().any(|(slot, start)| {
-        let row: Option<Vec<f64>> = rest.iter().map(|row| row.get(slot).copied()).collect();
-        let row: Vec<f64> = std::iter::once(*start).chain(row.unwrap_or_default()).collect();
-        let runs = |holds: fn(&f64, &f64) -> bool| {
-            row.windows(2).all(|pair| match pair {
-                [one, other] => holds(one, other),
-                _ => false,
-            })
-        };
-        row.len() == calls.len() && row.len() > 1 && (runs(f64::lt) || runs(f64::gt))
+        let rest: Option<Vec<f64>> = rest.iter().map(|row| row.get(slot).copied()).collect();
+        let Some(mut row) = rest else { return false };
+        row.push(*start);
+        row.sort_by(f64::total_cmp);
+        let count = row.len();
+        row.dedup();
+        count > 1 && row.len() == count
     })
 }
 
@@ -209,12 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_run_are_progress() {
+    fn numbers_that_are_new_every_time_are_progress() {
         let rows = |values: &[Value]| values.iter().map(seen).collect::<Vec<_>>();
         let page = |page: i64| json!({"q": "x", "page": page});
         assert!(progresses(&rows(&[page(1), page(2), page(3)])));
         assert!(progresses(&rows(&[page(30), page(20), page(5)])));
+        assert!(progresses(&rows(&[page(5), page(30), page(12)])));
         assert!(!progresses(&rows(&[page(1), page(2), page(1)])));
+        assert!(!progresses(&rows(&[page(1), json!({"q": "x"}), page(2)])));
         assert!(!progresses(&rows(&[page(1), page(1), page(1)])));
         let url = |offset: i64| json!({"url": format!("https://h.test/v1/items?offset={offset}&limit=50")});
         assert!(progresses(&rows(&[url(0), url(50), url(100)])));

@@ -99,6 +99,10 @@ fn nearly_the_same_is_a_loop_and_pages_are_not() {
     let pages: Vec<_> =
         (1..=12).map(|page| ("search", json!({"query": "open bugs", "page": page}), false, None)).collect();
     assert_eq!(play(&pages), ".".repeat(12));
+    let things = [5, 3, 9, 2, 40, 7].map(|number| ("get", json!({"issue_number": number}), false, None));
+    assert_eq!(play(&things), "......");
+    let forth_and_back = [5, 3, 5, 3].map(|number| ("get", json!({"issue_number": number}), false, None));
+    assert_eq!(play(&forth_and_back), "..nD");
     let offsets: Vec<_> = (0..12)
         .map(|page| {
             ("get", json!({"url": format!("https://h.test/items?from={}&n=50", page * 50)}), false, None)
