@@ -24,7 +24,7 @@ impl RuleState {
     }
 
     /// What is remembered. Nothing yet is an empty memory; garbage is none.
-    pub fn snapshot(&self) -> Result<Map<String, Value>, Objection> {
+    pub fn snapshot(&self) -> Result<Map<String, Value>, Box<Objection>> {
         let Some((folder, name)) = &self.place else { return Ok(Map::new()) };
         match folder.read(name) {
             Ok(None) => Ok(Map::new()),
@@ -35,7 +35,7 @@ impl RuleState {
     }
 
     /// Writes down what rules want changed. Others may have changed it since it was read: each change is judged again.
-    pub fn apply(&self, mutations: &[Mutation]) -> Result<(), Objection> {
+    pub fn apply(&self, mutations: &[Mutation]) -> Result<(), Box<Objection>> {
         if mutations.iter().all(|mutation| matches!(mutation, Mutation::Emit { .. })) {
             return Ok(());
         }
@@ -53,17 +53,21 @@ impl RuleState {
     }
 }
 
-fn violated(mutation: &Mutation, detail: String) -> Objection {
+fn violated(mutation: &Mutation, detail: String) -> Box<Objection> {
     let rule = match mutation {
         Mutation::Set { rule, .. } | Mutation::Apply { rule, .. } | Mutation::Emit { rule, .. } => {
             rule.clone()
         }
     };
     let effect = serde_json::to_string(mutation).unwrap_or_default();
-    Objection::denied(Judge::Rules, DenialReason::EffectInvariantViolated { rule, effect, detail })
+    let reason = DenialReason::EffectInvariantViolated { rule, effect, detail };
+    Box::new(Objection::denied(Judge::Rules, reason))
 }
 
-fn broken(why: &str) -> Objection {
-    Objection::policy(Judge::Rules, "ruleset", format!("what the rules remember cannot be used: {why}"))
-        .with_hint("repair that file, or remove it to begin anew")
+fn broken(why: &str) -> Box<Objection> {
+    let why = format!("what the rules remember cannot be used: {why}");
+    Box::new(
+        Objection::policy(Judge::Rules, "ruleset", why)
+            .with_hint("repair that file, or remove it to begin anew"),
+    )
 }

@@ -19,8 +19,8 @@ impl Admission {
         call: &Call<'_>,
         judged: &Judged,
         vault: &Vault,
-    ) -> Result<Approved, Objection> {
-        let unavailable = |why: String| Objection::policy(Judge::Approval, "approval", why);
+    ) -> Result<Approved, Box<Objection>> {
+        let unavailable = |why: String| Box::new(Objection::policy(Judge::Approval, "approval", why));
         let approvals = Approvals::open(&self.spaces, self.config.approvals)
             .map_err(|error| unavailable(format!("nobody can be asked: {error}")))?;
         let known = vault.known(call.plan()).map_err(|fault| unavailable(fault.message))?;

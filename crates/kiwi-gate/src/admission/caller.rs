@@ -11,7 +11,8 @@ use crate::stage::Call;
 impl Admission {
     /// Everything that speaks against the call from the caller's side.
     pub(super) fn permitted(&self, call: &Call<'_>) -> Vec<Objection> {
-        let mut objections: Vec<Objection> = self.trusted(call).err().into_iter().collect();
+        let mut objections: Vec<Objection> =
+            self.trusted(call).err().into_iter().map(|objection| *objection).collect();
         let Some(leaf) = call.plan().tools().first() else { return objections };
         let (id, profile) = (&leaf.manifest.tool_id, call.profile);
         if !profile.spaces.contains(&leaf.space) {
@@ -63,7 +64,7 @@ impl Admission {
     }
 
     /// Agents run nothing in a project that its user has not trusted as it is.
-    fn trusted(&self, call: &Call<'_>) -> Result<(), Objection> {
+    fn trusted(&self, call: &Call<'_>) -> Result<(), Box<Objection>> {
         if !call.profile.is_agent || self.host.trusts_everything() {
             return Ok(());
         }
@@ -105,7 +106,7 @@ fn denied(reason: String) -> Objection {
     Objection::policy(Judge::Permission, "permission", reason)
 }
 
-fn untrusted(reason: String) -> Objection {
-    Objection::policy(Judge::Permission, "trust", reason)
-        .with_hint("look at its `.ai/config/`, then `kiwi trust add` in the project's folder")
+fn untrusted(reason: String) -> Box<Objection> {
+    let hint = "look at its `.ai/config/`, then `kiwi trust add` in the project's folder";
+    Box::new(Objection::policy(Judge::Permission, "trust", reason).with_hint(hint))
 }

@@ -41,7 +41,7 @@ impl Counters {
     pub fn new(config: &Arc<Config>, spaces: &Spaces) -> Self {
         Self {
             config: Arc::clone(config),
-            folder: spaces.ai(Space::User).map(|user| user.join("rates")),
+            folder: spaces.ai(Space::User).map(|user| user.join("limits")),
             rates: OnceLock::new(),
             loops: LoopBrake::new(config.loops.clone()),
             budget: SessionBudget::new(config.budget),
@@ -58,11 +58,13 @@ impl Counters {
         let rates = self.rates.get_or_init(|| RateLimits::new(&self.config.rates, self.folder.clone()));
         let reserved = match rates {
             Ok(rates) => rates.reserve(session, &call.request.caller, tool, is_upstream, now),
-            Err(fault) => Err(Objection::policy(Judge::RateLimit, "rate_limit", fault.message.clone())),
+            Err(fault) => {
+                Err(Box::new(Objection::policy(Judge::RateLimit, "rate_limit", fault.message.clone())))
+            }
         };
         match reserved {
             Ok(reservation) => counted.reservation = Some(reservation),
-            Err(objection) => objections.push(objection),
+            Err(objection) => objections.push(*objection),
         }
         let judged = self.loops.judge(session, tool.as_str(), &call.params, call.plan().mutates());
         counted.turn = judged.turn;
@@ -73,7 +75,7 @@ impl Counters {
         }
         match self.budget.reserve(session, now) {
             Ok(share) => counted.share = Some(share),
-            Err(objection) => objections.push(objection),
+            Err(objection) => objections.push(*objection),
         }
         (counted, objections)
     }

@@ -92,7 +92,7 @@ impl Admission {
             Map::new()
         } else {
             self.state.snapshot().unwrap_or_else(|objection| {
-                objections.push(objection);
+                objections.push(*objection);
                 Map::new()
             })
         };

@@ -45,7 +45,7 @@ impl Stage for ToolLock {
             let approved = match settled {
                 Ok(approved) => approved,
                 Err(objection) => {
-                    judged.objections.extend(objection);
+                    judged.objections.extend(objection.map(|objection| *objection));
                     let refused = Err(self.refuse(&call, &judged, sequence).await);
                     match judged.answer() {
                         Answer::Deny => counters.ended(session, &judged.counted, &refused),
@@ -71,7 +71,7 @@ impl Stage for ToolLock {
 impl ToolLock {
     /// What is left to do once every judge has spoken: a person's answer where one is asked for, then what rules want
     /// changed. Says who approved.
-    async fn settle(&self, call: &Call<'_>, judged: &Judged) -> Result<Option<Approved>, Objection> {
+    async fn settle(&self, call: &Call<'_>, judged: &Judged) -> Result<Option<Approved>, Box<Objection>> {
         let mut approved = None;
         if judged.answer() == Answer::Ask {
             approved = Some(self.admission.approve(call, judged, &self.vault).await?);
@@ -84,10 +84,11 @@ impl ToolLock {
     }
 
     /// Time has passed while a person thought: what they approved must still be what would run.
-    fn require_the_same(&self, call: &Call<'_>, judged: &Judged) -> Result<(), Objection> {
+    fn require_the_same(&self, call: &Call<'_>, judged: &Judged) -> Result<(), Box<Objection>> {
         let changed = |what: &str| {
-            Objection::policy(Judge::Approval, "approval", format!("{what} changed while the call waited"))
-                .with_hint("make the call again to ask again")
+            let why = format!("{what} changed while the call waited");
+            let hint = "make the call again to ask again";
+            Box::new(Objection::policy(Judge::Approval, "approval", why).with_hint(hint))
         };
         let now = self.planner.planned(&call.request.tool, call.request.lock);
         if now.map(|now| now.plan.chain_hash()).ok() != Some(call.plan().chain_hash()) {
