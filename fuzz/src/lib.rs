@@ -5,6 +5,7 @@
 
 use kiwi_model::lockfile::{LockName, Lockfile, LockfileError};
 use kiwi_model::manifest::Source;
+use kiwi_model::record::{JournalEntry, Line, Record};
 use kiwi_model::yaml::{self, Place};
 use kiwi_model::{CanonicalError, Explain, Manifest, Space, ToolId, canonical, integrity_of};
 use serde_json::Value;
@@ -92,6 +93,34 @@ pub fn lockfile(bytes: &[u8]) {
                 assert!((1..=lines).contains(&line), "line {line} of a text with {lines}");
             }
         }
+    }
+}
+
+/// A line of the audit log, or an entry of its journal: refused, or written again as it was read, to the last byte.
+pub fn audit_line(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Line::parse(text) {
+        Ok(line) => {
+            let sealed = Line::seal(line.seq, &line.record, line.prev).expect("what was read can be written");
+            assert_eq!((sealed.text.as_str(), sealed.hash), (text, line.hash), "nothing is lost on the way");
+            let value: Value = serde_json::from_str(text).expect("a line is JSON");
+            same(&value, text);
+            if let Ok(again) = Line::seal(line.seq + 1, &line.record, Some(line.hash)) {
+                assert!(again.hash != line.hash && Line::parse(&again.text).is_ok());
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Some(entry) = JournalEntry::parse(text) {
+        assert_eq!(entry.to_text(), text, "an entry is written in one way");
+        assert_eq!(entry.clone().sealed(), entry, "and its hash is its own");
+    }
+    // What is no record at all may still be one with a wrong hash; sealing that gives a good line.
+    if let Ok(record) = serde_json::from_str::<Record>(text)
+        && let Ok(sealed) = Line::seal(1, &record, None)
+    {
+        let line = Line::parse(&sealed.text).expect("what was sealed can be read");
+        assert_eq!(line.hash, sealed.hash);
     }
 }
 

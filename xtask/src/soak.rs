@@ -10,8 +10,16 @@ use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
 use crate::{components, test, tools};
 
-const TARGETS: [&str; 7] =
-    ["manifest", "yaml", "canonical", "lockfile", "kappa_lexer", "kappa_parser", "kappa_evaluator"];
+const TARGETS: [&str; 8] = [
+    "manifest",
+    "yaml",
+    "canonical",
+    "lockfile",
+    "kappa_lexer",
+    "kappa_parser",
+    "kappa_evaluator",
+    "audit_line",
+];
 const HEADER: &str = "\
 # Soak results
 

@@ -24,6 +24,8 @@ mod kernel;
 mod keyring;
 mod limits;
 mod lockfiles;
+#[doc(hidden)]
+pub mod measured;
 mod oauth;
 mod outcome;
 mod permission;

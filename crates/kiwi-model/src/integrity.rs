@@ -41,7 +41,12 @@ impl Digest {
 
     /// The 64 hex digits alone.
     pub fn hex(&self) -> String {
-        self.0.iter().flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 15)]).collect()
+        let mut hex = String::with_capacity(64);
+        for byte in self.0 {
+            hex.push(hex_digit(byte >> 4));
+            hex.push(hex_digit(byte & 15));
+        }
+        hex
     }
 
     /// `sha256:` and the first digits: enough for a person to compare by eye.
@@ -59,7 +64,7 @@ fn nibble(digit: u8) -> Option<u8> {
 }
 
 fn hex_digit(nibble: u8) -> char {
-    char::from_digit(u32::from(nibble), 16).unwrap_or('?')
+    char::from(if nibble < 10 { b'0' + nibble } else { b'a' + (nibble - 10) })
 }
 
 impl PartialEq for Digest {

@@ -41,3 +41,8 @@ fn canonical_json() {
 fn lockfiles() {
     check("lockfile", 24, bodies::lockfile);
 }
+
+#[test]
+fn audit_lines() {
+    check("audit_line", 24, bodies::audit_line);
+}

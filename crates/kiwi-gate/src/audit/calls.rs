@@ -56,10 +56,10 @@ impl AuditCall {
             (Event::Denied, _) => CallState::Denied,
             (Event::Request, _) => CallState::Unplanned,
             (_, None) => CallState::Unknown,
-            (_, Some(exit)) => match exit.line.record.result.as_ref().is_some_and(|result| result.ok) {
-                true => CallState::Succeeded,
-                false => CallState::Failed,
-            },
+            (_, Some(exit)) if exit.line.record.result.as_ref().is_some_and(|result| result.ok) => {
+                CallState::Succeeded
+            }
+            (_, Some(_)) => CallState::Failed,
         }
     }
 

@@ -201,7 +201,7 @@ impl Check<'_> {
             }
             Vouched::Nobody => {}
             Vouched::Damaged(why) => {
-                self.find("head", "head", None, format!("the head cannot be read: {why}"))
+                self.find("head", "head", None, format!("the head cannot be read: {why}"));
             }
             Vouched::By(head) => {
                 if head.base.unproven {

@@ -141,11 +141,11 @@ impl Audit {
         let mut bytes = Vec::new();
         match std::fs::File::open(&self.place.journal) {
             Ok(mut file) => {
-                file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
-                file.read_to_end(&mut bytes).map_err(unreadable)?;
+                file.seek(SeekFrom::Start(from)).map_err(|error| unreadable(&error))?;
+                file.read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(error)),
+            Err(error) => return Err(unreadable(&error)),
         }
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
@@ -162,11 +162,11 @@ impl Audit {
             }
         };
         let mut names = Vec::new();
-        for day in list(&self.place.folder).map_err(unreadable)? {
+        for day in list(&self.place.folder).map_err(|error| unreadable(&error))? {
             if !day.path().is_dir() {
                 continue;
             }
-            for file in list(&day.path()).map_err(unreadable)? {
+            for file in list(&day.path()).map_err(|error| unreadable(&error))? {
                 let name =
                     format!("{}/{}", day.file_name().to_string_lossy(), file.file_name().to_string_lossy());
                 if file.path().extension().is_some_and(|extension| extension == "jsonl") {
@@ -211,6 +211,6 @@ impl<'a> Files<'a> {
     }
 }
 
-fn unreadable(error: std::io::Error) -> Fault {
+fn unreadable(error: &std::io::Error) -> Fault {
     Fault::new(ErrorKind::Internal, format!("the audit log cannot be read: {error}"))
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::head::{Base, Head, Kept, Tail, entry_line, signed_line};
 use super::place::Place;
 use super::recover;
-use super::session::{End, SessionFiles};
+use super::session::{End, SessionFile, SessionFiles};
 use super::signed::Signed;
 use crate::request::Session;
 
@@ -87,13 +87,12 @@ impl Writer {
     /// Takes the lock; `false` if somebody else has it and this is not to wait.
     pub fn hold(&mut self, patience: Patience) -> std::io::Result<bool> {
         while !self.is_held {
-            let journal = match self.journal.take() {
-                Some(journal) => journal,
-                None => {
-                    fs_err::create_dir_all(&self.place.folder)?;
-                    let mut options = fs_err::OpenOptions::new();
-                    options.read(true).append(true).create(true).open(&self.place.journal)?.into_parts().0
-                }
+            let journal = if let Some(journal) = self.journal.take() {
+                journal
+            } else {
+                fs_err::create_dir_all(&self.place.folder)?;
+                let mut options = fs_err::OpenOptions::new();
+                options.read(true).append(true).create(true).open(&self.place.journal)?.into_parts().0
             };
             match patience {
                 Patience::Waits => journal.lock()?,
@@ -252,7 +251,7 @@ impl Writer {
         let sessions = draft
             .lines
             .keys()
-            .try_for_each(|session| self.files.get(*session).map_or(Ok(()), |file| file.cut()));
+            .try_for_each(|session| self.files.get(*session).map_or(Ok(()), SessionFile::cut));
         let journal = self.journal.as_ref().map_or(Ok(()), |journal| journal.set_len(draft.journal_len));
         if sessions.is_ok()
             && journal.is_ok()

@@ -260,9 +260,9 @@ fn signatures_are_checked_and_what_they_say_must_be_in_the_journal() {
         findings.iter().map(|finding| (finding.kind, finding.file.clone())).collect::<Vec<_>>()
     };
     let forged = |text: &str| {
-        let at = text.find("\"signature\":\"").unwrap() + 13;
-        let digit = if text.as_bytes()[at] == b'0' { "1" } else { "0" };
-        format!("{}{digit}{}", &text[..at], &text[at + 1..])
+        let (before, after) = text.split_once("\"signature\":\"").unwrap();
+        let digit = if after.starts_with('0') { "1" } else { "0" };
+        format!("{before}\"signature\":\"{digit}{}", after.split_at(1).1)
     };
     assert_eq!(change(&ground.place.head, &forged), [("signature", "head".to_owned())]);
     assert_eq!(change(&anchor, &forged), [("signature", "anchor".to_owned())]);

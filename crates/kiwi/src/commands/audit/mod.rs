@@ -57,11 +57,10 @@ impl Args {
 fn row(line: &AuditLine) -> Vec<String> {
     let record = &line.line.record;
     let style = match record.event {
-        Event::Denied => BAD,
         Event::Request => WARN,
         Event::Enter => DIM,
         Event::Exit if record.result.as_ref().is_some_and(|result| result.ok) => GOOD,
-        Event::Exit => BAD,
+        Event::Exit | Event::Denied => BAD,
     };
     let tool = match &record.version {
         Some(version) => format!("{}@{version}", record.tool),

@@ -24,7 +24,9 @@ impl Args {
             printer::json_list("records", lines.iter().map(data));
             return Ok(ExitCode::SUCCESS);
         }
-        lines.iter().for_each(|line| printer::json(&data(line)));
+        for line in &lines {
+            printer::json(&data(line));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -34,18 +34,22 @@ impl Args {
             return Ok(ExitCode::SUCCESS);
         }
         self.show(&lines);
-        while self.follow {
+        if !self.follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        loop {
             std::thread::sleep(PAUSE);
             let (lines, next) = audit.since(end)?;
             end = next;
             self.show(&lines);
         }
-        Ok(ExitCode::SUCCESS)
     }
 
     fn show(&self, lines: &[AuditLine]) {
         if self.json {
-            lines.iter().for_each(|line| printer::line(data(line)));
+            for line in lines {
+                printer::line(data(line));
+            }
         } else {
             printer::table(&lines.iter().map(row).collect::<Vec<_>>());
         }

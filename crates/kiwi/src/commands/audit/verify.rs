@@ -26,9 +26,9 @@ impl Args {
             printer::json(&printer::with_status(json!(verified), fault.as_ref()));
         } else {
             let Verification { records, files, checkpoints, restored, findings } = &verified;
-            findings
-                .iter()
-                .for_each(|finding| printer::line(format!("{} {}", mark(false), sentence(finding))));
+            for finding in findings {
+                printer::line(format!("{} {}", mark(false), sentence(finding)));
+            }
             if findings.is_empty() {
                 printer::line(format!(
                     "{} {records} records in {files} files hold, {checkpoints} checkpoints are signed",
