@@ -5,6 +5,7 @@ use kiwi_model::{ErrorKind, Fault};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::calls::{self, AuditCall};
 use super::check::Verification;
@@ -16,6 +17,8 @@ use crate::kernel::Kernel;
 #[derive(Debug)]
 pub struct Audit {
     place: Place,
+    /// Lines that should be there and could not be read.
+    unreadable: AtomicUsize,
 }
 
 /// A line of the log, and where it is.
@@ -36,7 +39,7 @@ impl Kernel {
             Fault::new(ErrorKind::MissingRequirement, "there is no user space that could vouch for a log")
                 .with_hint("set HOME or KIWI_USER_SPACE")
         })?;
-        Ok(Audit { place })
+        Ok(Audit { place, unreadable: AtomicUsize::new(0) })
     }
 }
 
@@ -46,12 +49,16 @@ impl Audit {
         verify::verify(&self.place)
     }
 
+    /// How many lines that the journal names could not be read so far. Readers show the others; `verify` says why.
+    pub fn unreadable(&self) -> usize {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
     /// Every line, in the order in which they were written.
     pub fn lines(&self) -> Result<Vec<AuditLine>, Fault> {
         let entries = self.entries(0)?.0;
-        let mut files = Files::new(&self.place);
-        let mut lines: Vec<AuditLine> =
-            entries.iter().filter_map(|entry| files.line(&entry.file, entry.seq)).collect();
+        let mut files = Files::new(self);
+        let mut lines: Vec<AuditLine> = entries.iter().filter_map(|entry| files.named(entry)).collect();
         // Lines that the journal does not name are read too: `verify` says what they are, readers only show.
         let mut named: BTreeMap<&str, u64> = BTreeMap::new();
         for entry in &entries {
@@ -60,8 +67,8 @@ impl Audit {
         }
         for name in self.names()? {
             let mut seq = named.get(name.as_str()).copied().unwrap_or(0) + 1;
-            while let Some(line) = files.line(&name, seq) {
-                lines.push(line);
+            while let Some(text) = files.text(&name, seq) {
+                lines.extend(line(&name, text));
                 seq += 1;
             }
         }
@@ -77,17 +84,16 @@ impl Audit {
             return Ok((lines.into_iter().skip(skip).collect(), end));
         }
         let skip = entries.len().saturating_sub(count);
-        let mut files = Files::new(&self.place);
-        let lines =
-            entries.iter().skip(skip).filter_map(|entry| files.line(&entry.file, entry.seq)).collect();
+        let mut files = Files::new(self);
+        let lines = entries.iter().skip(skip).filter_map(|entry| files.named(entry)).collect();
         Ok((lines, end))
     }
 
     /// The lines that were written since, and where the next ones will be found.
     pub fn since(&self, end: u64) -> Result<(Vec<AuditLine>, u64), Fault> {
         let (entries, end) = self.entries(end)?;
-        let mut files = Files::new(&self.place);
-        Ok((entries.iter().filter_map(|entry| files.line(&entry.file, entry.seq)).collect(), end))
+        let mut files = Files::new(self);
+        Ok((entries.iter().filter_map(|entry| files.named(entry)).collect(), end))
     }
 
     /// Every call, in the order in which they began.
@@ -188,27 +194,41 @@ struct Named {
 
 /// Files, read when a line of them is wanted.
 struct Files<'a> {
-    place: &'a Place,
+    audit: &'a Audit,
     read: HashMap<String, Vec<String>>,
 }
 
 impl<'a> Files<'a> {
-    fn new(place: &'a Place) -> Self {
-        Self { place, read: HashMap::new() }
+    fn new(audit: &'a Audit) -> Self {
+        Self { audit, read: HashMap::new() }
     }
 
-    fn line(&mut self, name: &str, seq: u64) -> Option<AuditLine> {
+    /// A line that the journal names: it should be there.
+    fn named(&mut self, Named { file, seq }: &Named) -> Option<AuditLine> {
+        let line = self.text(file, *seq).and_then(|text| line(file, text));
+        if line.is_none() {
+            self.audit.unreadable.fetch_add(1, Ordering::Relaxed);
+        }
+        line
+    }
+
+    /// A line as it stands in its file.
+    fn text(&mut self, name: &str, seq: u64) -> Option<&str> {
         if !self.read.contains_key(name) {
             // A name from a journal that somebody wrote must not lead out of the folder.
             let is_inside = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            let bytes = if is_inside { std::fs::read(self.place.folder.join(name)).ok() } else { None };
+            let path = self.audit.place.folder.join(name);
+            let bytes = if is_inside { std::fs::read(path).ok() } else { None };
             let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
             self.read.insert(name.to_owned(), text.lines().map(str::to_owned).collect());
         }
         let index = usize::try_from(seq.checked_sub(1)?).ok()?;
-        let text = self.read.get(name)?.get(index)?;
-        Some(AuditLine { file: name.to_owned(), text: text.clone(), line: serde_json::from_str(text).ok()? })
+        self.read.get(name)?.get(index).map(String::as_str)
     }
+}
+
+fn line(file: &str, text: &str) -> Option<AuditLine> {
+    Some(AuditLine { file: file.to_owned(), text: text.to_owned(), line: serde_json::from_str(text).ok()? })
 }
 
 fn unreadable(error: &std::io::Error) -> Fault {

@@ -3,6 +3,7 @@ use kiwi_gate::ExportFormat;
 use kiwi_model::{ErrorKind, Fault};
 use std::process::ExitCode;
 
+use super::warn;
 use crate::context::Context;
 use crate::printer;
 
@@ -38,7 +39,9 @@ enum Format {
 impl Args {
     /// Writes.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let lines = context.kernel.audit()?.between(self.since.as_deref(), self.until.as_deref())?;
+        let audit = context.kernel.audit()?;
+        let lines = audit.between(self.since.as_deref(), self.until.as_deref())?;
+        warn(&audit);
         let format = match self.format {
             Format::Jsonl => ExportFormat::Jsonl,
             Format::Csv => ExportFormat::Csv,

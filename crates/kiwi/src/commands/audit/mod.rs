@@ -1,11 +1,11 @@
-use kiwi_gate::AuditLine;
+use kiwi_gate::{Audit, AuditLine};
 use kiwi_model::Fault;
 use kiwi_model::record::Event;
 use serde_json::Value;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{BAD, DIM, GOOD, WARN, paint};
+use crate::printer::{self, BAD, DIM, GOOD, WARN, paint};
 
 mod export;
 mod show;
@@ -90,4 +90,12 @@ fn data(line: &AuditLine) -> Value {
         map.insert("file".into(), line.file.clone().into());
     }
     value
+}
+
+/// Says so where something could not be read: what is shown is then not all there is.
+fn warn(audit: &Audit) {
+    let count = audit.unreadable();
+    if count > 0 {
+        printer::warning(format!("{count} records cannot be read; `kiwi audit verify` says more"));
+    }
 }

@@ -1,7 +1,7 @@
 use kiwi_model::Fault;
 use std::process::ExitCode;
 
-use super::data;
+use super::{data, warn};
 use crate::context::Context;
 use crate::printer;
 
@@ -19,7 +19,9 @@ pub struct Args {
 impl Args {
     /// Shows.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let lines = context.kernel.audit()?.show(&self.what)?;
+        let audit = context.kernel.audit()?;
+        let lines = audit.show(&self.what)?;
+        warn(&audit);
         if self.json {
             printer::json_list("records", lines.iter().map(data));
             return Ok(ExitCode::SUCCESS);

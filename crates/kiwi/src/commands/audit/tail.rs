@@ -3,7 +3,7 @@ use kiwi_model::Fault;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{data, row};
+use super::{data, row, warn};
 use crate::context::Context;
 use crate::printer;
 
@@ -29,6 +29,7 @@ impl Args {
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let audit = context.kernel.audit()?;
         let (lines, mut end) = audit.tail(self.count)?;
+        warn(&audit);
         if self.json && !self.follow {
             printer::json_list("records", lines.iter().map(data));
             return Ok(ExitCode::SUCCESS);

@@ -3,7 +3,7 @@ use kiwi_model::Fault;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-use super::row;
+use super::{row, warn};
 use crate::context::Context;
 use crate::printer;
 
@@ -20,7 +20,9 @@ pub struct Args {
 impl Args {
     /// Lists.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let mut calls = context.kernel.audit()?.calls()?;
+        let audit = context.kernel.audit()?;
+        let mut calls = audit.calls()?;
+        warn(&audit);
         calls.retain(|call| call.state() == CallState::Unknown);
         if self.json {
             printer::json_list("unfinished", calls.iter().map(data));
