@@ -35,7 +35,7 @@ pub struct AuditLine {
 impl Kernel {
     /// The audit log.
     pub fn audit(&self) -> Result<Audit, Fault> {
-        let place = Place::of(self.spaces(), None).ok_or_else(|| {
+        let place = Place::of(self.spaces(), self.config.anchor.clone()).ok_or_else(|| {
             Fault::new(ErrorKind::MissingRequirement, "there is no user space that could vouch for a log")
                 .with_hint("set HOME or KIWI_USER_SPACE")
         })?;
