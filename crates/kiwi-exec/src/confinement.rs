@@ -16,6 +16,17 @@ pub struct Confinement {
     pub read: Vec<PathBuf>,
     /// Files and folders it may read and write, on the same terms.
     pub write: Vec<PathBuf>,
+    /// Files and folders that it may make, replace and remove, whether or not they are there yet.
+    ///
+    /// An entry belongs to the folder around it, and a file that is mounted by itself can be neither removed nor
+    /// replaced. So the nearest folder that is there is opened: inside it, and below, entries can be made, renamed,
+    /// removed and written, and nothing can be read. The kernel knows no tighter right than that, and where the host has
+    /// the folder below `/tmp`, which is the tool's own inside, it does not keep it from being read either.
+    pub entries: Vec<PathBuf>,
+    /// Folders inside declared ones that stay out of reach: inside they are empty.
+    pub hidden: Vec<PathBuf>,
+    /// Names under which something declared is also found: each a symbolic link inside, and where it leads.
+    pub links: Vec<(PathBuf, PathBuf)>,
     /// What it may reach.
     pub network: Network,
     /// What it may use.

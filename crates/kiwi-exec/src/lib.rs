@@ -32,6 +32,7 @@
 //! ```
 
 mod capture;
+mod command;
 mod confinement;
 mod container;
 mod environment;
@@ -57,6 +58,7 @@ mod snapshot;
 mod which;
 mod wire;
 
+pub use command::{Ended, run_to_end};
 pub use confinement::{Backend, Confinement, Limits, Network};
 pub use container::{
     ContainerEnd, ContainerError, Containers, Engine, EngineKind, ImageSource, KeptImage, Leftover,

@@ -174,7 +174,7 @@ impl Speller<'_> {
             // Node.js heeds the variables only when told to.
             env.insert("NODE_USE_ENV_PROXY", literal("1"));
         }
-        Ok(Sandbox { builder, sockets, proxy, view })
+        Ok(Sandbox { builder, sockets, proxy, view, found: Vec::new() })
     }
 
     /// A program named in plain characters is looked for; a symbolic one is where it is.

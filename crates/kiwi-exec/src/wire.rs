@@ -33,7 +33,7 @@ pub struct Opening {
 }
 
 /// Everything the launcher needs to start the tool.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Launch {
     pub program: Word,
     pub args: Vec<Word>,

@@ -1,39 +1,98 @@
 //! From what a chain declares to what a sandbox opens: patterns become files and folders that are there.
 
 use kiwi_chain::Needs;
-use kiwi_model::{ErrorKind, Fault, Piece, Text};
+use kiwi_model::{ErrorKind, Fault, Text};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::permission::glob::{Glob, escape};
+use crate::permission::needs::in_project;
+use crate::permission::path::{Place, resolve, split};
+use crate::permission::shell::opened_by_text;
+use crate::permission::{Kind, Need};
+
 /// More matches than this are a mistake in the pattern.
 const MOST_MATCHES: usize = 1000;
+/// What lies in the folder around an entry and is no entry of the tool's.
+const HIDDEN: [&str; 2] = [".ai", ".git"];
 
 /// The files and folders that are declared, without symbolic links on the way.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Opened {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
+    /// What may be made, replaced and removed, there or not.
+    pub entries: Vec<PathBuf>,
+    /// Folders beside entries that stay out of reach.
+    pub hidden: Vec<PathBuf>,
+    /// Names that lead to something of it by a link, and where they lead.
+    pub links: Vec<(PathBuf, PathBuf)>,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "asked by the stage that holds the context"))]
+impl Opened {
+    /// What is opened, as needs: between a judgement and now a link may have been put in the way, so what has been
+    /// found is judged once more. What is mounted then is exactly that, or nothing.
+    pub fn needs(&self) -> Vec<Need> {
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let reads = self.read.iter().map(|path| (Kind::FilesystemRead, path));
+        let writes = self.write.iter().chain(&self.entries).map(|path| (Kind::FilesystemWrite, path));
+        reads.chain(writes).map(|(kind, path)| Need::path(kind, &text(path), Path::new("/"))).collect()
+    }
 }
 
 /// Finds what is declared. A file or folder that is to be written and is not there yet is made: inside a sandbox there
-/// is nothing it could be made in.
+/// is nothing it could be made in, unless the folder around it is opened for that.
 pub(crate) fn open(needs: &Needs, project: &Path) -> Result<Opened, Fault> {
     let mut opened = Opened::default();
-    for text in &needs.read {
-        opened.read.extend(matches(&Pattern::of(text, project)?)?);
+    let (mut read, mut write) = (Vec::new(), Vec::new());
+    for (texts, into) in [(&needs.read, &mut read), (&needs.write, &mut write)] {
+        for text in texts {
+            into.push(Pattern::of(text, project)?);
+        }
     }
-    for text in &needs.write {
-        let pattern = Pattern::of(text, project)?;
-        pattern.make()?;
-        opened.write.extend(matches(&pattern)?);
+    for command in needs.commands.iter().filter_map(Value::as_str) {
+        let (reads, writes) = opened_by_text(command);
+        for (paths, into) in [(reads, &mut read), (writes, &mut write)] {
+            for path in paths {
+                into.push(Pattern::of(&Text::literal(escape(&path)), project)?);
+            }
+        }
     }
+    for pattern in read {
+        opened.links.extend(pattern.link());
+        opened.read.extend(matches(&pattern)?);
+    }
+    for pattern in write {
+        opened.links.extend(pattern.link());
+        if needs.replaces && pattern.rest.is_empty() {
+            opened.entries.push(pattern.base.real.clone());
+        } else {
+            pattern.make()?;
+            opened.write.extend(matches(&pattern)?);
+        }
+    }
+    let project = Place::find(".", project).map_err(|why| refused(".", &why))?.real;
+    let is_apart = |folder: &PathBuf| {
+        let meets = |entry: &PathBuf| entry.starts_with(folder) || folder.starts_with(entry);
+        folder.is_dir() && !opened.entries.iter().any(meets)
+    };
+    let around = |folder: &PathBuf| {
+        opened.entries.iter().any(|entry| entry.parent().is_some_and(|parent| folder.starts_with(parent)))
+    };
+    opened.hidden = HIDDEN
+        .iter()
+        .map(|name| project.join(name))
+        .filter(|folder| is_apart(folder) && around(folder))
+        .collect();
     Ok(opened)
 }
 
 /// A declared path: a base without wildcards, and what must match below it.
 struct Pattern {
     shown: String,
-    base: PathBuf,
+    base: Place,
     /// Each a name or a wildcard; empty for the base itself.
     rest: Vec<String>,
 }
@@ -41,23 +100,27 @@ struct Pattern {
 impl Pattern {
     fn of(text: &Text, project: &Path) -> Result<Self, Fault> {
         let shown = text.to_string();
-        let path = text.resolve(|piece| match piece {
-            Piece::Project => Ok(project.to_string_lossy().into_owned()),
-            _ => Err(refused(&shown, "names a file of the tool, which it can read anyway")),
-        })?;
-        let mut base = PathBuf::from(if path.starts_with('/') { Path::new("/") } else { project });
-        let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
-        while let Some(part) = parts.next_if(|part| !part.contains(['*', '?', '['])) {
-            if part == ".." {
-                return Err(refused(&shown, "goes up with `..`"));
-            }
-            base.push(part);
-        }
-        let rest: Vec<String> = parts.map(str::to_owned).collect();
+        let path = in_project(text, project, escape).map_err(|why| refused(&shown, why))?;
+        let (base, rest) = split(&path);
+        let base =
+            Place::find(&base, project).map_err(|why| refused(&shown, &format!("cannot be found: {why}")))?;
+        let parts = rest.iter().flat_map(|rest| rest.split('/'));
+        let rest: Vec<String> =
+            parts.filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
         if rest.iter().any(|part| part == "..") {
-            return Err(refused(&shown, "goes up with `..`"));
+            return Err(refused(&shown, "goes up with `..` from a wildcard"));
         }
         Ok(Self { shown, base, rest })
+    }
+
+    /// The name it was given, where that is not its real one: of the folder it is in, where the links are before that.
+    fn link(&self) -> Option<(PathBuf, PathBuf)> {
+        let (lexical, real) = (PathBuf::from(&self.base.lexical), self.base.real.clone());
+        let (around, name) = (lexical.parent()?, lexical.file_name()?);
+        let around_real = resolve(around).ok()?;
+        let link =
+            if around_real.join(name) == real { (around.to_owned(), around_real) } else { (lexical, real) };
+        (link.0 != link.1).then_some(link)
     }
 
     fn is_folder(&self) -> bool {
@@ -66,13 +129,14 @@ impl Pattern {
 
     /// Makes what will be written: the folder of a pattern, or the file itself.
     fn make(&self) -> Result<(), Fault> {
+        let base = &self.base.real;
         let made = if self.is_folder() {
-            fs_err::create_dir_all(&self.base)
-        } else if self.base.exists() {
+            fs_err::create_dir_all(base)
+        } else if base.exists() {
             Ok(())
         } else {
-            let parent = self.base.parent().unwrap_or(&self.base);
-            fs_err::create_dir_all(parent).and_then(|()| fs_err::File::create_new(&self.base).map(|_| ()))
+            let parent = base.parent().unwrap_or(base);
+            fs_err::create_dir_all(parent).and_then(|()| fs_err::File::create_new(base).map(|_| ()))
         };
         made.map_err(|error| refused(&self.shown, &format!("cannot be made: {error}")))
     }
@@ -81,8 +145,9 @@ impl Pattern {
 /// What a pattern matches now. A folder that is meant whole is one match.
 fn matches(pattern: &Pattern) -> Result<Vec<PathBuf>, Fault> {
     let mut found = BTreeSet::new();
-    let Ok(base) = pattern.base.canonicalize() else { return Ok(Vec::new()) };
-    descend(&base, &pattern.rest, &mut found);
+    if pattern.base.real.exists() {
+        descend(&pattern.base.real, &pattern.rest, &mut found);
+    }
     if found.len() > MOST_MATCHES {
         return Err(refused(&pattern.shown, &format!("matches more than {MOST_MATCHES} paths")));
     }
@@ -100,7 +165,8 @@ fn descend(folder: &Path, rest: &[String], found: &mut BTreeSet<PathBuf>) {
         }
         Some((part, below)) => {
             let any_depth = part == "**";
-            let wildcard = if any_depth { None } else { wildcard(part) };
+            // What cannot be read matches nothing.
+            let wildcard = if any_depth { None } else { Glob::path(part).ok() };
             if any_depth {
                 descend(folder, below, found);
             }
@@ -113,17 +179,16 @@ fn descend(folder: &Path, rest: &[String], found: &mut BTreeSet<PathBuf>) {
                 }
                 if any_depth && entry.path().is_dir() {
                     descend(&entry.path(), rest, found);
-                } else if wildcard.as_ref().is_some_and(|wildcard| wildcard.is_match(&name)) {
+                } else if name
+                    .to_str()
+                    .zip(wildcard.as_ref())
+                    .is_some_and(|(name, wildcard)| wildcard.matches(name))
+                {
                     descend(&entry.path(), below, found);
                 }
             }
         }
     }
-}
-
-/// One part of a pattern: `*` for any characters, `?` for one. What is none matches nothing.
-fn wildcard(part: &str) -> Option<globset::GlobMatcher> {
-    Some(globset::Glob::new(part).ok()?.compile_matcher())
 }
 
 fn refused(shown: &str, why: &str) -> Fault {
@@ -168,8 +233,54 @@ mod tests {
         assert_eq!(shown(needs(&["nothing/here", "/etc/hostname-nobody"], &[])).0, Vec::<String>::new());
         assert_eq!(shown(needs(&[], &["out/new/**", "made/file.txt"])).1, ["out/new", "made/file.txt"]);
         assert!(root.join("out/new").is_dir() && root.join("made/file.txt").is_file());
-        for bad in ["../x", "src/../../x", "a/*/../b"] {
-            assert!(open(&needs(&[bad], &[]), &root).is_err(), "{bad}");
+        assert!(open(&needs(&["a/*/../b"], &[]), &root).is_err());
+        // What a caller gives is no wildcard, and a path is what the kernel makes of it.
+        assert_eq!(shown(needs(&["data/\\*.csv"], &[])).0, Vec::<String>::new());
+        assert_eq!(shown(needs(&["src/../data/1.csv"], &[])).0, ["data/1.csv"]);
+    }
+
+    #[test]
+    fn entries_need_not_be_there_and_leave_the_rest_alone() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        for path in [".ai/rules", ".git", "src"] {
+            std::fs::create_dir_all(root.join(path)).expect("folder");
         }
+        std::os::unix::fs::symlink("src", root.join("link")).expect("link");
+        let entries = |path: &str| {
+            let needs = Needs { replaces: true, ..needs(&[], &[path]) };
+            let opened = open(&needs, &root).expect("opened");
+            assert!(opened.write.is_empty() && opened.read.is_empty());
+            (opened.entries, opened.hidden, opened.links)
+        };
+        let both = vec![root.join(".ai"), root.join(".git")];
+        assert_eq!(entries("new"), (vec![root.join("new")], both, Vec::new()));
+        assert_eq!(entries("src/a/b"), (vec![root.join("src/a/b")], Vec::new(), Vec::new()));
+        assert_eq!(entries(".git").1, [root.join(".ai")]);
+        let link = vec![(root.join("link"), root.join("src"))];
+        assert_eq!(entries("link/x"), (vec![root.join("src/x")], Vec::new(), link));
+        assert!(!root.join("new").exists() && !root.join("src/a").exists());
+    }
+
+    #[test]
+    fn what_is_opened_is_judged_again() {
+        use crate::permission::{Layer, PermissionContext};
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        for path in ["src/file", "secret/file"] {
+            std::fs::create_dir_all(root.join(path).parent().expect("parent")).expect("folder");
+            std::fs::write(root.join(path), path).expect("file");
+        }
+        let permissions =
+            kiwi_model::Permissions { filesystem_read: vec!["src/**".into()], ..Default::default() };
+        let context =
+            PermissionContext::everything().and(Layer::new("x", &permissions, &root).expect("layer"));
+        assert!(context.judge(&[Need::paths(Kind::FilesystemRead, "src/file", &root)]).is_empty());
+        // After the judgement, a link takes the folder's place.
+        std::fs::rename(root.join("src"), root.join("kept")).expect("renamed");
+        std::os::unix::fs::symlink("secret", root.join("src")).expect("link");
+        let opened = open(&needs(&["src/file"], &[]), &root).expect("opened");
+        assert_eq!(opened.read, [root.join("secret/file")]);
+        assert_eq!(context.judge(&opened.needs()).len(), 1);
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "starts the first process of a sandbox")]
 
 use nix::sched::CloneFlags;
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
 use rustix::process::Pid;
@@ -26,6 +26,8 @@ pub struct Outside {
     /// When this closes, the first process leaves, and with it everything inside.
     pub status: UnixStream,
     is_bubblewrap: bool,
+    /// What was found of the host: as long as it is held, nothing else gets its number.
+    _held: Vec<OwnedFd>,
 }
 
 impl Outside {
@@ -36,9 +38,11 @@ impl Outside {
             Builder::Native => {
                 enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
                 let first = inside::fork(launch, given, theirs)?;
-                Ok(Self { first, status, is_bubblewrap: false })
+                Ok(Self { first, status, is_bubblewrap: false, _held: Vec::new() })
             }
             Builder::Bubblewrap(program) => {
+                let (found, held) = look(&sandbox.view)?;
+                let told = Launch { sandbox: Some(Sandbox { found, ..sandbox.clone() }), ..launch.clone() };
                 let mut kept = Vec::new();
                 let command = bubblewrap(program.as_os(), sandbox, &mut kept);
                 let mut command = command.map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
@@ -46,10 +50,10 @@ impl Outside {
                 command.stdin(Stdio::from(OwnedFd::from(theirs)));
                 let child = command.spawn().map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
                 let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
-                let order = wire::frame(launch).map_err(failed(Stage::Prepare))?;
+                let order = wire::frame(&told).map_err(failed(Stage::Prepare))?;
                 // It may be gone already; then it has said why, or `bwrap` has.
                 let _ = wire::send_all(&status, &order, &given.inside());
-                Ok(Self { first, status, is_bubblewrap: true })
+                Ok(Self { first, status, is_bubblewrap: true, _held: held })
             }
         }
     }
@@ -110,6 +114,26 @@ fn raise_loopback() -> io::Result<()> {
     Ok(())
 }
 
+/// What is at each path of the host that is to be shown. `bwrap` takes names and follows links; whether what it shows is
+/// what was found here without following any, the first process inside sees before anything else happens.
+fn look(view: &[Shown]) -> Result<(Vec<Option<(u64, u64)>>, Vec<OwnedFd>), Report> {
+    let (mut found, mut held) = (Vec::new(), Vec::new());
+    for (number, shown) in view.iter().enumerate() {
+        let Some(from) = shown.from() else {
+            found.push(None);
+            continue;
+        };
+        let refused = |errno| failed::<rustix::io::Errno>(Stage::Wall(Wall::Shown(number)))(errno);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let file = rustix::fs::openat2(CWD, from, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+            .map_err(refused)?;
+        let stat = rustix::fs::fstat(&file).map_err(refused)?;
+        found.push(Some((stat.st_dev, stat.st_ino)));
+        held.push(file);
+    }
+    Ok((found, held))
+}
+
 /// The same walls in the words of `bwrap`. What it is to read through descriptors is put into `kept`.
 fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io::Result<Command> {
     let mut command = Command::new(program);
@@ -127,13 +151,16 @@ fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io
     for (shown, place) in sandbox.view.iter().zip(0..) {
         let at = shown.at().as_os_str();
         // On the root itself a folder stays empty because the root becomes read-only.
-        let is_mount = |other: &Shown| matches!(other, Shown::Bind { .. } | Shown::Private { .. });
+        let is_mount = |other: &Shown| {
+            matches!(other, Shown::Bind { .. } | Shown::Entries { .. } | Shown::Private { .. })
+        };
         let mut before = sandbox.view.iter().take(place);
         let is_covered = before.any(|other| is_mount(other) && shown.at().starts_with(other.at()));
         command.args(match shown {
             Shown::Bind { from, write, .. } => {
                 words(&[OsStr::new(if *write { "--bind" } else { "--ro-bind" }), from.as_os(), at])
             }
+            Shown::Entries { from, .. } => words(&[OsStr::new("--bind"), from.as_os(), at]),
             Shown::Empty { .. } if is_covered => {
                 covered.push(at);
                 words(&[OsStr::new("--tmpfs"), at])

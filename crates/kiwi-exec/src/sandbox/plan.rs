@@ -19,6 +19,10 @@ pub struct Sandbox {
     pub proxy: bool,
     /// What is visible inside, parents before children.
     pub view: Vec<Shown>,
+    /// What the launcher found at each path of the host in the view, by device and number; to be found again inside
+    /// where somebody else than the launcher shows it.
+    #[serde(default)]
+    pub found: Vec<Option<(u64, u64)>>,
 }
 
 /// Who makes namespaces and mounts.
@@ -37,6 +41,8 @@ pub enum Builder {
 pub enum Shown {
     /// Something of the host. `from` has no symbolic link in it.
     Bind { from: Raw, at: Raw, write: bool },
+    /// A folder of the host whose entries the tool may make, replace, remove and write, but not read. `from` likewise.
+    Entries { from: Raw, at: Raw },
     /// An empty folder that stays so.
     Empty { at: Raw },
     /// An empty folder the tool may fill; it goes away with the tool.
@@ -52,6 +58,7 @@ impl Shown {
     pub fn at(&self) -> &Path {
         match self {
             Self::Bind { at, .. }
+            | Self::Entries { at, .. }
             | Self::Empty { at }
             | Self::Private { at }
             | Self::Link { at, .. }
@@ -61,7 +68,15 @@ impl Shown {
 
     /// Whether the tool may write there.
     pub const fn is_writable(&self) -> bool {
-        matches!(self, Self::Bind { write: true, .. } | Self::Private { .. })
+        matches!(self, Self::Bind { write: true, .. } | Self::Entries { .. } | Self::Private { .. })
+    }
+
+    /// What of the host it shows.
+    pub fn from(&self) -> Option<&Path> {
+        match self {
+            Self::Bind { from, .. } | Self::Entries { from, .. } => Some(from.as_path()),
+            Self::Empty { .. } | Self::Private { .. } | Self::Link { .. } | Self::File { .. } => None,
+        }
     }
 }
 

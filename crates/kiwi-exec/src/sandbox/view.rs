@@ -51,6 +51,16 @@ pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
     for path in &request.confinement.write {
         scene.declared(path, true)?;
     }
+    for path in &request.confinement.entries {
+        scene.entry(path)?;
+    }
+    for path in &request.confinement.hidden {
+        check_declared(path)?;
+        scene.put(path, Sight::Empty);
+    }
+    for (at, to) in &request.confinement.links {
+        scene.link(at, to);
+    }
     if let Some(snapshot) = request.snapshot {
         let parent = snapshot.parent().and_then(|parent| fs::canonicalize(parent).ok());
         let from = parent.zip(snapshot.file_name()).map(|(parent, name)| parent.join(name));
@@ -62,6 +72,7 @@ pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
 #[derive(Debug)]
 enum Sight {
     Bind { from: PathBuf, write: bool },
+    Entries,
     Empty,
     Private,
     Link(OsString),
@@ -128,10 +139,30 @@ impl Scene {
         Ok(())
     }
 
+    /// The nearest folder around that is there.
+    fn entry(&mut self, path: &Path) -> Result<(), ExecError> {
+        let around = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+        check_declared(around)?;
+        if !matches!(self.0.get(around), Some(Sight::Bind { write: true, .. })) {
+            self.put(around, Sight::Entries);
+        }
+        Ok(())
+    }
+
+    /// A link, unless what is shown there has the name already.
+    fn link(&mut self, at: &Path, to: &Path) {
+        let shows = |sight: &Sight| matches!(sight, Sight::Bind { .. } | Sight::Entries);
+        let is_shown = at.ancestors().any(|folder| self.0.get(folder).is_some_and(shows));
+        if !is_shown && at.is_absolute() && at != to {
+            self.put(at, Sight::Link(to.into()));
+        }
+    }
+
     fn into_shown(self) -> Vec<Shown> {
         let shown = |(at, sight): (PathBuf, Sight)| {
             let at = Raw::of(at);
             match sight {
+                Sight::Entries => Shown::Entries { from: at.clone(), at },
                 Sight::Bind { from, write } => Shown::Bind { from: Raw::of(from), at, write },
                 Sight::Empty => Shown::Empty { at },
                 Sight::Private => Shown::Private { at },

@@ -24,6 +24,7 @@ pub(crate) mod shell;
 mod tests;
 
 pub use context::PermissionContext;
+pub use glob::Glob;
 pub use kind::Kind;
 pub use layer::Layer;
 pub use need::Need;

@@ -92,6 +92,9 @@ impl Dispatch {
             let opened = confine::open(&wanted.needs, &self.project)?;
             confinement.read = opened.read.into_iter().chain(own).collect();
             confinement.write = opened.write;
+            confinement.entries = opened.entries;
+            confinement.hidden = opened.hidden;
+            confinement.links = opened.links;
             confinement.network = Network { hosts: wanted.needs.hosts.clone() };
         }
         Ok((warnings, confinement))

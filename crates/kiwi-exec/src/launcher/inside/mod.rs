@@ -60,6 +60,8 @@ fn begin(launch: &Launch, mut given: Given) -> Result<Tool, Report> {
     };
     if matches!(sandbox.builder, Builder::Native) {
         root::build(&sandbox.view)?;
+    } else {
+        recognise(sandbox)?;
     }
     if let Some(channel) = given.proxy.take() {
         offer_proxy(&channel).map_err(failed(wall(Wall::Network)))?;
@@ -81,6 +83,19 @@ fn begin(launch: &Launch, mut given: Given) -> Result<Tool, Report> {
         close_in(sandbox)
     })?;
     Ok(Tool { pid: tool, endings })
+}
+
+/// Whether everything that is shown is what the launcher found: a name may have come to mean something else since.
+fn recognise(sandbox: &Sandbox) -> Result<(), Report> {
+    for (number, (shown, found)) in sandbox.view.iter().zip(&sandbox.found).enumerate() {
+        let wall = || Stage::Wall(Wall::Shown(number));
+        let Some(found) = *found else { continue };
+        let stat = rustix::fs::stat(shown.at()).map_err(failed(wall()))?;
+        if (stat.st_dev, stat.st_ino) != found {
+            return Err(failed(wall())(rustix::io::Errno::LOOP));
+        }
+    }
+    Ok(())
 }
 
 /// The walls that a process can only build around itself.

@@ -53,7 +53,7 @@ fn begin() -> io::Result<()> {
 fn show(shown: &Shown) -> io::Result<()> {
     let at = shown.at();
     match shown {
-        Shown::Bind { from, .. } => bind(from.as_path(), at),
+        Shown::Bind { from, .. } | Shown::Entries { from, .. } => bind(from.as_path(), at),
         Shown::Private { .. } => private(at),
         // What lies on the root itself stays empty because the root becomes read-only.
         Shown::Empty { .. } => match fs::create_dir_all(at) {

@@ -40,7 +40,16 @@ fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
         matches!(shown, Shown::Bind { write: false, .. }) && !shown.at().starts_with(settings)
     };
     let readable = sandbox.view.iter().filter(is_readable).map(Shown::at).chain([settings]);
-    let writable = sandbox.view.iter().filter(|shown| shown.is_writable()).map(Shown::at);
+    let is_entries = |shown: &&Shown| matches!(shown, Shown::Entries { .. });
+    let writable =
+        sandbox.view.iter().filter(|shown| shown.is_writable() && !is_entries(shown)).map(Shown::at);
+    let entries = AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::ReadDir;
     let status = ruleset
         .create()?
         // Folders may be listed: there are none but those that were made for the tool.
@@ -49,6 +58,7 @@ fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
         .add_rules(path_beneath_rules(DEVICES, devices))?
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST) & !nodes))?
+        .add_rules(path_beneath_rules(sandbox.view.iter().filter(is_entries).map(Shown::at), entries))?
         .restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }

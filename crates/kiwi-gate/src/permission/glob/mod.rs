@@ -28,7 +28,7 @@ use automaton::Automaton;
 
 /// A glob, compiled.
 #[derive(Debug, Clone)]
-pub(crate) struct Glob {
+pub struct Glob {
     text: String,
     automaton: Automaton,
 }

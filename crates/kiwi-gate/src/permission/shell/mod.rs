@@ -19,3 +19,8 @@ mod tests;
 
 pub(crate) use judge::{needs_of_text, needs_of_words};
 pub(crate) use program::{Command, Entry, Setting};
+
+/// The files that a command line opens by redirections, for reading and for writing.
+pub(crate) fn opened_by_text(text: &str) -> (Vec<String>, Vec<String>) {
+    parse::parse(text).map(|script| (script.reads, script.writes)).unwrap_or_default()
+}

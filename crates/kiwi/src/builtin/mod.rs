@@ -1,6 +1,10 @@
 //! Helpers of the binary itself, run by runtimes of the system as ordinary supervised processes.
 
-use serde_json::json;
+mod filesystem;
+mod listing;
+mod shell;
+
+use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -21,6 +25,8 @@ pub fn main(mut words: impl Iterator<Item = OsString>) -> ExitCode {
             }));
             ExitCode::SUCCESS
         }
+        Some(name) if filesystem::is_one(name) => answer(filesystem::run(name, &params())),
+        Some("shell.run") => shell::run(&params()),
         Some("container") => {
             let end = kiwi_exec::container_main(words);
             if let Some(message) = end.message {
@@ -30,6 +36,26 @@ pub fn main(mut words: impl Iterator<Item = OsString>) -> ExitCode {
         }
         _ => {
             printer::note("kiwi has no such helper");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The parameters, which were checked before they were sent.
+fn params() -> Map<String, Value> {
+    let text = std::io::read_to_string(std::io::stdin()).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// A result as data, a failure as the last words of a tool.
+fn answer(result: Result<Value, String>) -> ExitCode {
+    match result {
+        Ok(value) => {
+            printer::json(&value);
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            printer::note(message);
             ExitCode::FAILURE
         }
     }
