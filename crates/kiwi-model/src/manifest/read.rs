@@ -453,8 +453,14 @@ impl Reader<'_> {
     }
 
     fn check_config(&mut self, config: &Map<String, Value>) {
+        // A parameter may give it; then the parameter's schema bounds it.
+        let is_parameter = |timeout: &Value| {
+            let name = timeout.as_str().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
+            name.is_some_and(|name| !name.is_empty() && !name.contains(['{', '}']))
+        };
         match config.get("timeout") {
             None => {}
+            Some(timeout) if is_parameter(timeout) => {}
             Some(timeout)
                 if timeout.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= 31_536_000.0) => {}
             Some(timeout) => {
