@@ -1,6 +1,8 @@
 //! The bars of the gate: rules, the whole path, records.
 
+mod path;
 mod policy;
+mod records;
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -19,6 +21,8 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let mut report = Report::new("gate");
     rules(&mut report)?;
     peers(&mut report)?;
+    path::measure(&mut report, &setup.kiwi)?;
+    records::measure(&mut report)?;
     report.finish(&setup.out)
 }
 

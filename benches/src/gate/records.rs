@@ -1,4 +1,4 @@
-//! The bars of the audit log: durable records, by callers who come together and by one alone.
+//! The audit log: durable records, by callers who come together and by one alone.
 
 use anyhow::{Context, Result, anyhow};
 use kiwi_gate::Session;
@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::Setup;
 use crate::report::{Report, figures, say};
 use crate::row::Unit;
 use crate::stats::{Samples, time};
@@ -18,10 +17,9 @@ use crate::stats::{Samples, time};
 const CALLERS: usize = 8;
 const RECORDS: usize = 20_000;
 
-/// Measures everything, prints the table, writes the file; tells whether every bar holds.
-pub fn run(setup: &Setup) -> Result<bool> {
+/// Measures the audit log by itself.
+pub fn measure(report: &mut Report) -> Result<()> {
     let scratch = tempfile::tempdir().context("no scratch folder")?;
-    let mut report = Report::new("audit");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 
     say("durable records, eight callers");
@@ -49,7 +47,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
         sealing.push(time(|| Ok(Line::seal(seq, &record, Some(Digest::of(b"before")))?))?.0);
     }
     report.tell("sealing a line, no disk", sealing.p50(), Unit::Microseconds, figures(&sealing));
-    report.finish(&setup.out)
+    Ok(())
 }
 
 async fn together(log: &Log) -> Result<()> {

@@ -125,6 +125,7 @@ impl Kernel {
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.planner.caches.counters();
         counters.extend(self.spaces().counters());
+        counters.push(("audit_sync_us", self.audit.waited_us()));
         counters
     }
 

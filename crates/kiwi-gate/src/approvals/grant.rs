@@ -1,6 +1,5 @@
 //! Grants: answers that are remembered.
 
-use globset::GlobBuilder;
 use jiff::Timestamp;
 use kiwi_model::{CanonicalError, Digest, Integrity, ToolId, canonical};
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::request::{Bound, hash};
+use crate::permission::glob::Glob;
 
 /// What a parameter may be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,11 +152,9 @@ pub(crate) fn matches(pattern: &str, value: &Value) -> bool {
         Value::Null | Value::Array(_) | Value::Object(_) => return false,
     };
     let climbs = text.split(['/', '\\']).any(|part| part == "..");
-    !climbs && matcher(pattern).is_ok_and(|matcher| matcher.is_match(&text))
+    !climbs && matcher(pattern).is_ok_and(|matcher| matcher.matches(&text))
 }
 
-fn matcher(pattern: &str) -> Result<globset::GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    glob.map(|glob| glob.compile_matcher())
-        .map_err(|error| format!("`{pattern}` is not a wildcard: {}", error.kind()))
+fn matcher(pattern: &str) -> Result<Glob, String> {
+    Glob::path(pattern).map_err(|why| format!("`{pattern}` is not a wildcard: {why}"))
 }

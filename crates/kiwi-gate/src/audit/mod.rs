@@ -61,6 +61,7 @@ mod writer;
 use kiwi_model::record::Record;
 use kiwi_model::{ErrorKind, Fault};
 use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -98,6 +99,8 @@ struct Shared {
     queue: Mutex<Queue>,
     /// `None` where there is no place for a log.
     writer: Mutex<Option<Writer>>,
+    /// How long groups have waited for the disk, in nanoseconds.
+    waited: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -116,8 +119,15 @@ struct Waiting {
 impl AuditLog {
     /// A log at this place; without one every call is refused.
     pub fn new(place: Option<Place>) -> Self {
-        let writer = Mutex::new(place.map(Writer::new));
-        Self { shared: Arc::new(Shared { queue: Mutex::default(), writer }) }
+        let writer = place.map(Writer::new);
+        let waited = writer.as_ref().map(|writer| Arc::clone(&writer.waited)).unwrap_or_default();
+        let shared = Shared { queue: Mutex::default(), writer: Mutex::new(writer), waited };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// How long groups have waited for the disk, in microseconds.
+    pub fn waited_us(&self) -> u64 {
+        self.shared.waited.load(Ordering::Relaxed) / 1000
     }
 
     /// Appends a record. An error means that it is not in the log.

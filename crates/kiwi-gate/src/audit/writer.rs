@@ -8,6 +8,9 @@ use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::head::{Base, Head, Kept, Tail, entry_line, signed_line};
 use super::place::Place;
@@ -63,6 +66,8 @@ pub(super) struct Writer {
     /// The day a line belongs to, and how a file is made to last: replaced by tests.
     pub day: fn() -> String,
     pub sync: fn(&File) -> std::io::Result<()>,
+    /// How long groups have waited for the disk, in nanoseconds.
+    pub waited: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -81,6 +86,7 @@ impl Writer {
             has_written: false,
             day: super::today,
             sync: File::sync_data,
+            waited: Arc::default(),
         }
     }
 
@@ -151,7 +157,10 @@ impl Writer {
             let _ = seen.file.set_len(before);
             return Err(error.to_string());
         }
-        if let Err(error) = (self.sync)(&seen.file) {
+        let begun = Instant::now();
+        let synced = (self.sync)(&seen.file);
+        self.waited.fetch_add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(0), Ordering::Relaxed);
+        if let Err(error) = synced {
             // Which of it is on disk nobody knows, and a second sync that succeeds would not tell.
             self.is_doubtful = true;
             let _ = seen.file.set_len(before);

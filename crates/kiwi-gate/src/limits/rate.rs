@@ -1,6 +1,5 @@
 //! Rate limits per caller and selector: so many calls a session, so many a minute over all sessions.
 
-use globset::{Glob, GlobMatcher};
 use jiff::Timestamp;
 use kiwi_model::limit::{RateConfig, RateLimit, UPSTREAM};
 use kiwi_model::{Digest, ErrorKind, Fault, ToolId};
@@ -14,6 +13,7 @@ use super::meter::{self, Counted, Refused, State};
 use super::sessions::Sessions;
 use crate::admission::{Judge, Objection};
 use crate::approvals::lasting;
+use crate::permission::glob::Glob;
 use crate::request::{Caller, Session};
 
 /// The policy a denial names.
@@ -37,7 +37,7 @@ struct Inner {
 struct Rule {
     selector: String,
     /// `None` for upstream tools.
-    tools: Option<GlobMatcher>,
+    tools: Option<Glob>,
     limit: RateLimit,
 }
 
@@ -77,7 +77,7 @@ impl RateLimits {
         let caller = lasting(caller.as_str()).to_owned();
         let mut reservation = Reservation { limits, session, caller, taken: Vec::new() };
         for (number, rule) in self.0.rules.iter().enumerate() {
-            let matches = rule.tools.as_ref().map_or(is_upstream, |tools| tools.is_match(tool.as_str()));
+            let matches = rule.tools.as_ref().map_or(is_upstream, |tools| tools.matches(tool.as_str()));
             if matches {
                 reservation.take(number, rule, now)?;
             }
@@ -158,9 +158,9 @@ impl Drop for Reservation {
     }
 }
 
-fn wildcard(selector: &str) -> Result<GlobMatcher, Fault> {
-    Glob::new(selector).map(|glob| glob.compile_matcher()).map_err(|error| {
-        Fault::new(ErrorKind::Usage, format!("`{selector}` is not a wildcard over tools: {}", error.kind()))
+fn wildcard(selector: &str) -> Result<Glob, Fault> {
+    Glob::name(selector).map_err(|why| {
+        Fault::new(ErrorKind::Usage, format!("`{selector}` is not a wildcard over tools: {why}"))
             .with_hint("a limit is for a tool id, a wildcard such as `filesystem.*`, or `@mcp`")
     })
 }

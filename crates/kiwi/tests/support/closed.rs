@@ -178,7 +178,7 @@ fn with(fault: Fault, subject: &Subject, variables: &[(&str, &str)]) -> Value {
         }
         Fault::PanicInStage => in_process(&kernel_of(host(), env).guarded_by(Box::new(Panics))),
         Fault::CallbackHang => {
-            env.write("rules/no.kappa", "rule test_no { guards { true -> reject \"no\" } effects { } }");
+            env.write("rules/no.kappa", "rule test_no { guards { not false -> reject \"no\" } effects { } }");
             let kernel = kernel_of(host(), env);
             kernel.on_deny(Arc::new(|_| std::thread::sleep(Duration::from_secs(3600))));
             in_process(&kernel)

@@ -1,0 +1,74 @@
+//! The whole path of a call, without what it is for: planning and the effect are counted apart, and so is the disk.
+
+use anyhow::{Context, Result, bail};
+use kiwi_gate::{Arguments, Caller, Host, Kernel, Request, Session};
+use kiwi_model::ToolRef;
+use kiwi_space::{Locations, Spaces, Transport};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::report::{Report, figures, say};
+use crate::row::Unit;
+use crate::stats::Samples;
+
+const CALLS: u64 = 400;
+const TOOL: &str = "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\n# kiwi: permissions: {filesystem_read: [\"data/**\"]}\ncat > /dev/null\n";
+
+/// What the stages of the gate cost one caller, above a bare dispatch.
+pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
+    say("the whole gate, one caller");
+    let scratch = tempfile::tempdir().context("no scratch folder")?;
+    let (project, home) = (scratch.path().join("project"), scratch.path().join("home"));
+    for folder in [project.join(".ai/tools"), project.join("data"), home.clone()] {
+        std::fs::create_dir_all(folder)?;
+    }
+    kiwi_space::scaffold(&project)?;
+    std::fs::write(project.join(".ai/tools/quiet.sh"), TOOL)?;
+    // What was just written is looked at again at every call until the clock has moved on.
+    std::thread::sleep(Duration::from_millis(50));
+    let path = std::env::var("PATH").context("PATH is not set")?;
+    let host = Host {
+        environment: [("PATH".to_owned(), path), ("KIWI_TRUST".to_owned(), "1".to_owned())].into(),
+        kiwi: kiwi.to_owned(),
+        cwd: project.clone(),
+        scratch: scratch.path().to_owned(),
+        has_terminal: false,
+    };
+    let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) })?;
+    let kernel = Kernel::new(Arc::new(spaces), host)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let synced = || kernel.counters().iter().find(|(name, _)| *name == "audit_sync_us").map_or(0, |it| it.1);
+    for (what, transport, bar) in [
+        ("the gate above a bare dispatch, a person calls", Transport::Cli, Some(60.0)),
+        ("the gate above a bare dispatch, an agent calls", Transport::Mcp, None),
+    ] {
+        let (mut own, mut disk) = (Samples::default(), Samples::default());
+        for number in 0..CALLS {
+            let params: Map<String, Value> = [("number".to_owned(), json!(number))].into_iter().collect();
+            let mut request = Request::new(
+                ToolRef::parse("quiet")?,
+                Arguments::from(params),
+                Caller::cli("bench"),
+                Session::start(),
+            );
+            request.transport = transport;
+            request.isolation = None;
+            let before = synced();
+            let outcome = runtime.block_on(kernel.call(request));
+            if let Some(fault) = outcome.error {
+                bail!("the call failed: {fault}");
+            }
+            let waited = synced() - before;
+            own.push(Duration::from_micros(outcome.timing_us.gate.saturating_sub(waited)));
+            disk.push(Duration::from_micros(waited));
+        }
+        match bar {
+            Some(bar) => report.judge(what, own.p50(), Unit::Microseconds, bar, figures(&own)),
+            None => report.tell(what, own.p50(), Unit::Microseconds, figures(&own)),
+        }
+        report.tell("  and its wait for the disk", disk.p50(), Unit::Microseconds, figures(&disk));
+    }
+    Ok(())
+}
