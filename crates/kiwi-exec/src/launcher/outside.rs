@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use super::inside;
 use super::start::{Given, failed, pid};
 use crate::process::{Exit, Launcher};
-use crate::sandbox::{Builder, DEVICES, STREAMS, Sandbox, Shown};
+use crate::sandbox::{Builder, DEVICES, Found, STREAMS, Sandbox, Shown};
 use crate::wire::{self, Launch, Report, Stage, Wall};
 
 /// A sandbox with its first process in it.
@@ -116,7 +116,7 @@ fn raise_loopback() -> io::Result<()> {
 
 /// What is at each path of the host that is to be shown. `bwrap` takes names and follows links; whether what it shows is
 /// what was found here without following any, the first process inside sees before anything else happens.
-fn look(view: &[Shown]) -> Result<(Vec<Option<(u64, u64)>>, Vec<OwnedFd>), Report> {
+fn look(view: &[Shown]) -> Result<(Vec<Found>, Vec<OwnedFd>), Report> {
     let (mut found, mut held) = (Vec::new(), Vec::new());
     for (number, shown) in view.iter().enumerate() {
         let Some(from) = shown.from() else {

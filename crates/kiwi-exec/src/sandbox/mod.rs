@@ -20,7 +20,7 @@ mod view;
 
 pub use backend::{PROBE, choose};
 pub use hosts::Hosts;
-pub use plan::{Builder, DEVICES, PROXY, STREAMS, Sandbox, Shown};
+pub use plan::{Builder, DEVICES, Found, PROXY, STREAMS, Sandbox, Shown};
 pub use proxy::Proxy;
 pub use system::HOME;
 pub use view::{Request, view};

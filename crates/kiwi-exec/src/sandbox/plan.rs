@@ -22,8 +22,11 @@ pub struct Sandbox {
     /// What the launcher found at each path of the host in the view, by device and number; to be found again inside
     /// where somebody else than the launcher shows it.
     #[serde(default)]
-    pub found: Vec<Option<(u64, u64)>>,
+    pub found: Vec<Found>,
 }
+
+/// Device and number of something of the host; nothing for what is not of the host.
+pub type Found = Option<(u64, u64)>;
 
 /// Who makes namespaces and mounts.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ impl Found {
                 _ => "other",
             };
             if self.glob.as_ref().is_none_or(|glob| glob.matches(&path)) {
-                let bytes = metadata.is_file().then(|| metadata.len());
+                let bytes = metadata.is_file().then_some(metadata.len());
                 self.entries.push(json!({"path": path, "type": kind, "bytes": bytes}));
             }
             if metadata.is_dir() && depth > 1 {
