@@ -30,7 +30,6 @@ pub(crate) struct Opened {
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "asked by the stage that holds the context"))]
 impl Opened {
     /// What is opened, as needs: between a judgement and now a link may have been put in the way, so what has been
     /// found is judged once more. What is mounted then is exactly that, or nothing.
@@ -44,7 +43,14 @@ impl Opened {
 
 /// Finds what is declared. A file or folder that is to be written and is not there yet is made: inside a sandbox there
 /// is nothing it could be made in, unless the folder around it is opened for that.
-pub(crate) fn open(needs: &Needs, project: &Path) -> Result<Opened, Fault> {
+///
+/// Between the judgement of a call and now a link may have been put in the way: what is about to be made, and what was
+/// found in the end, is put before `judge` once more.
+pub(crate) fn open(
+    needs: &Needs,
+    project: &Path,
+    judge: &dyn Fn(&[Need]) -> Result<(), Fault>,
+) -> Result<Opened, Fault> {
     let mut opened = Opened::default();
     let (mut read, mut write) = (Vec::new(), Vec::new());
     for (texts, into) in [(&needs.read, &mut read), (&needs.write, &mut write)] {
@@ -64,6 +70,7 @@ pub(crate) fn open(needs: &Needs, project: &Path) -> Result<Opened, Fault> {
         opened.links.extend(pattern.link());
         opened.read.extend(matches(&pattern)?);
     }
+    judge(&write.iter().map(Pattern::need).collect::<Vec<_>>())?;
     for pattern in write {
         opened.links.extend(pattern.link());
         if needs.replaces && pattern.rest.is_empty() {
@@ -86,6 +93,7 @@ pub(crate) fn open(needs: &Needs, project: &Path) -> Result<Opened, Fault> {
         .map(|name| project.join(name))
         .filter(|folder| is_apart(folder) && around(folder))
         .collect();
+    judge(&opened.needs())?;
     Ok(opened)
 }
 
@@ -111,6 +119,14 @@ impl Pattern {
             return Err(refused(&shown, "goes up with `..` from a wildcard"));
         }
         Ok(Self { shown, base, rest })
+    }
+
+    /// Writing it, by its real name.
+    fn need(&self) -> Need {
+        let real = escape(&self.base.real.to_string_lossy());
+        let pattern = std::iter::once(real.as_str()).chain(self.rest.iter().map(String::as_str));
+        let pattern = pattern.collect::<Vec<_>>().join("/");
+        Need::paths(Kind::FilesystemWrite, &pattern, Path::new("/"))
     }
 
     /// The name it was given, where that is not its real one: of the folder it is in, where the links are before that.
@@ -200,6 +216,10 @@ fn refused(shown: &str, why: &str) -> Fault {
 mod tests {
     use super::*;
 
+    fn anything(_: &[Need]) -> Result<(), Fault> {
+        Ok(())
+    }
+
     fn needs(read: &[&str], write: &[&str]) -> Needs {
         let texts = |paths: &[&str]| paths.iter().map(|path| Text::literal(*path)).collect();
         Needs { read: texts(read), write: texts(write), ..Needs::default() }
@@ -216,7 +236,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc", root.join("data/etc")).expect("link");
         let shown = |needs: Needs| -> (Vec<String>, Vec<String>) {
-            let opened = open(&needs, &root).expect("opened");
+            let opened = open(&needs, &root, &anything).expect("opened");
             let tell = |paths: Vec<PathBuf>| {
                 let below = |path: PathBuf| path.strip_prefix(&root).map(|it| it.display().to_string());
                 paths
@@ -233,7 +253,7 @@ mod tests {
         assert_eq!(shown(needs(&["nothing/here", "/etc/hostname-nobody"], &[])).0, Vec::<String>::new());
         assert_eq!(shown(needs(&[], &["out/new/**", "made/file.txt"])).1, ["out/new", "made/file.txt"]);
         assert!(root.join("out/new").is_dir() && root.join("made/file.txt").is_file());
-        assert!(open(&needs(&["a/*/../b"], &[]), &root).is_err());
+        assert!(open(&needs(&["a/*/../b"], &[]), &root, &anything).is_err());
         // What a caller gives is no wildcard, and a path is what the kernel makes of it.
         assert_eq!(shown(needs(&["data/\\*.csv"], &[])).0, Vec::<String>::new());
         assert_eq!(shown(needs(&["src/../data/1.csv"], &[])).0, ["data/1.csv"]);
@@ -249,7 +269,7 @@ mod tests {
         std::os::unix::fs::symlink("src", root.join("link")).expect("link");
         let entries = |path: &str| {
             let needs = Needs { replaces: true, ..needs(&[], &[path]) };
-            let opened = open(&needs, &root).expect("opened");
+            let opened = open(&needs, &root, &anything).expect("opened");
             assert!(opened.write.is_empty() && opened.read.is_empty());
             (opened.entries, opened.hidden, opened.links)
         };
@@ -279,7 +299,7 @@ mod tests {
         // After the judgement, a link takes the folder's place.
         std::fs::rename(root.join("src"), root.join("kept")).expect("renamed");
         std::os::unix::fs::symlink("secret", root.join("src")).expect("link");
-        let opened = open(&needs(&["src/file"], &[]), &root).expect("opened");
+        let opened = open(&needs(&["src/file"], &[]), &root, &anything).expect("opened");
         assert_eq!(opened.read, [root.join("secret/file")]);
         assert_eq!(context.judge(&opened.needs()).len(), 1);
     }

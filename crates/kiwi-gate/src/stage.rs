@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::admission::Admitted;
 use crate::agreement::Planned;
+use crate::permission::Need;
 use crate::request::Request;
 
 /// A planned call on its way through the stages.
@@ -50,6 +51,15 @@ impl<'a> Call<'a> {
     /// What it means.
     pub fn plan(&self) -> &'a Plan {
         &self.planned.plan
+    }
+
+    /// Whether its caller may touch this, asked again where it is about to happen.
+    pub(crate) fn may_touch(&self, needs: &[Need]) -> Result<(), Fault> {
+        let Some(admitted) = &self.admitted else { return Ok(()) };
+        match admitted.context.judge(needs).into_iter().next() {
+            Some(objection) => Err(objection.fault()),
+            None => Ok(()),
+        }
     }
 
     /// The level it runs at: the strictest of what the chain says, what the caller asks for and what its profile

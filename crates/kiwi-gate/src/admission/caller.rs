@@ -10,10 +10,12 @@ use crate::stage::Call;
 
 impl Admission {
     /// Everything that speaks against the call from the caller's side.
-    pub(super) fn permitted(&self, call: &Call<'_>) -> Vec<Objection> {
+    pub(super) fn permitted(&self, call: &Call<'_>) -> (PermissionContext, Vec<Objection>) {
         let mut objections: Vec<Objection> =
             self.trusted(call).err().into_iter().map(|objection| *objection).collect();
-        let Some(leaf) = call.plan().tools().first() else { return objections };
+        let Some(leaf) = call.plan().tools().first() else {
+            return (PermissionContext::everything(), objections);
+        };
         let (id, profile) = (&leaf.manifest.tool_id, call.profile);
         if !profile.spaces.contains(&leaf.space) {
             let reason = format!(
@@ -32,17 +34,19 @@ impl Admission {
             denied(why.clone())
                 .with_hint(format!("it lists any of: {}", Kind::ALL.map(Kind::as_str).join(", ")))
         }));
-        match self.context(call) {
-            Ok(context) if context.is_everything() => {}
-            Ok(context) => match needs_of(call.plan(), &call.params, &self.host, self.root()) {
+        let context = self.context(call).unwrap_or_else(|objection| {
+            objections.push(*objection);
+            PermissionContext::everything()
+        });
+        if !context.is_everything() {
+            match needs_of(call.plan(), &call.params, &self.host, self.root()) {
                 Ok(needs) => objections.extend(context.judge(&needs)),
                 Err(objection) => objections.push(*objection),
-            },
-            Err(objection) => objections.push(*objection),
+            }
         }
         objections
             .extend(profile.ask.iter().filter_map(|pattern| asked(pattern, id.as_str(), &profile.name)));
-        objections
+        (context, objections)
     }
 
     /// What the caller may touch.

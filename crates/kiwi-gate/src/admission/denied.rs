@@ -58,14 +58,14 @@ impl ToolAdmissionDenied {
     }
 }
 
-/// The objection that speaks for all: the first of the strictest. That no rule admits a call says less than what it was
-/// that no rule liked, so it speaks only where nothing else does.
+/// The objection that speaks for all: the first of the strictest. Two say less than the others and speak only where
+/// nothing else does: that no rule admits a call, and that somebody wants it asked, once it was asked.
 pub(crate) fn decisive(objections: &[Objection]) -> Option<&Objection> {
     let strictest = objections.iter().map(Objection::answer).max()?;
     let mut candidates = objections.iter().filter(|objection| objection.answer() == strictest);
-    let says_more = |objection: &&Objection| {
-        !(objection.judge == Judge::Rules
-            && matches!(objection.why, Why::Denied(DenialReason::NoRuleMatched { .. })))
+    let says_more = |objection: &&Objection| match &objection.why {
+        Why::Denied(reason) => !matches!(reason, DenialReason::NoRuleMatched { .. }),
+        Why::Asked { .. } => objection.judge == Judge::Approval,
     };
     candidates.clone().find(says_more).or_else(|| candidates.next())
 }

@@ -4,10 +4,12 @@ use kiwi_model::Digest;
 use kiwi_model::record::{DecisionNote, PermissionNote};
 use kiwi_rules::{Answer, Mutation, Verdict};
 use serde_json::Value;
+use std::sync::Arc;
 
 use super::denied::decisive;
 use super::{Counted, Judge, Objection};
 use crate::approvals::Approved;
+use crate::permission::PermissionContext;
 
 /// The answers of all judges.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct Judged {
     pub permission: PermissionNote,
     /// What the rules judged, beside the parameters.
     pub inputs: Value,
+    /// What the caller may touch.
+    pub context: Arc<PermissionContext>,
     /// What it has taken of what is counted.
     pub counted: Counted,
 }
@@ -34,6 +38,7 @@ pub(crate) struct Admitted {
     pub decision: DecisionNote,
     pub rules_version: Digest,
     pub permission: PermissionNote,
+    pub context: Arc<PermissionContext>,
 }
 
 impl Judged {
@@ -64,6 +69,7 @@ impl Judged {
             },
             rules_version: self.rules_version,
             permission: self.permission.clone(),
+            context: Arc::clone(&self.context),
         }
     }
 }

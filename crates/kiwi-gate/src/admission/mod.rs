@@ -53,7 +53,7 @@ impl Admission {
 
     /// Asks every judge but the last: what a person says is asked for only where somebody wants that.
     pub fn judge(&self, call: &Call<'_>) -> Judged {
-        let permitted = self.permitted(call);
+        let (context, permitted) = self.permitted(call);
         let answer = permitted.iter().map(Objection::answer).max().unwrap_or(Answer::Allow);
         let permission = Permission { allowed: answer != Answer::Deny, answer };
         let (ruled, inputs, mut objections) = self.rules(call, permission);
@@ -75,6 +75,7 @@ impl Admission {
                 answer: answer.to_string(),
             },
             inputs,
+            context: Arc::new(context),
             counted,
         }
     }

@@ -89,7 +89,7 @@ impl Dispatch {
         let mut confinement =
             Confinement { limits: Limits { cpu, memory, pids, files }, ..Confinement::default() };
         if isolation >= Isolation::Sandboxed {
-            let opened = confine::open(&wanted.needs, &self.project)?;
+            let opened = confine::open(&wanted.needs, &self.project, &|needs| call.may_touch(needs))?;
             confinement.read = opened.read.into_iter().chain(own).collect();
             confinement.write = opened.write;
             confinement.entries = opened.entries;
