@@ -122,7 +122,7 @@ fn a_refusal_says_what_was_wanted_and_who_does_not_allow_it() {
     assert_eq!(said.len(), 2);
     assert!(
         said[0].sentence().contains(&format!(
-            "filesystem_read of `{}` is not allowed by the profile `test`",
+            "reading `{}` is not allowed by the profile `test`",
             secret.display()
         )),
         "{}",

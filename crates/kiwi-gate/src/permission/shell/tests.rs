@@ -105,7 +105,7 @@ fn lists_pipes_groups_and_newlines_are_judged_command_by_command() {
         "git status \\\n; rm x",
         "git status #'\nrm x #'",
     ] {
-        yard.refuses(git, text, "shell_commands of `rm");
+        yard.refuses(git, text, "running `rm");
     }
     // A comment is none in the middle of a word, and hides nothing behind it.
     yard.allows(git, "git status # ; rm x");
@@ -172,8 +172,8 @@ fn substitutions_and_here_documents_are_judged_too() {
     yard.allows(some, "echo 'rm; $(rm x)' \"; rm x\" $((1 + 2))");
     yard.allows(some, "cat <<< 'rm x'");
     // Data that feeds a shell is a program.
-    yard.refuses(some, "sh <<EOF\nrm x\nEOF", "shell_commands of `sh` is not allowed");
-    yard.refuses(some, "echo 'rm x' | sh", "shell_commands of `sh` is not allowed");
+    yard.refuses(some, "sh <<EOF\nrm x\nEOF", "running `sh` is not allowed");
+    yard.refuses(some, "echo 'rm x' | sh", "running `sh` is not allowed");
     for open in ["cat <<EOF\nrm x", "git 'x", "git \"x", "git `x", "git $(x", "(git", "git \\"] {
         yard.refuses(&["*"], open, "cannot be judged");
     }
@@ -212,7 +212,7 @@ fn wrappers_are_judged_by_what_they_run() {
         "sudo rm x",
     ] {
         let said = yard.said(&["git", "find", "sudo", "true"], |setting| needs_of_text(text, setting));
-        assert!(said.iter().any(|said| said.contains("shell_commands of `rm")), "{text:?}: {said:?}");
+        assert!(said.iter().any(|said| said.contains("running `rm")), "{text:?}: {said:?}");
     }
     for text in ["env X=Y git status", "sh -c 'git status'", "timeout 5 git status"] {
         yard.allows(&["git"], text);
@@ -284,13 +284,13 @@ fn redirections_need_their_files() {
     let yard = Yard::new();
     yard.allows(&["git"], "git diff > out/x 2>&1 < in/y 2>/dev/null");
     yard.allows(&["git"], "git diff >> out/x; git log >| out/y");
-    yard.refuses(&["git"], "git diff > secret", "filesystem_write of");
-    yard.refuses(&["git"], "git diff > out/../secret", "filesystem_write of");
-    yard.refuses(&["git"], "> secret", "filesystem_write of");
-    yard.refuses(&["git"], "(git diff) > secret", "filesystem_write of");
-    yard.refuses(&["git"], "if git; then git; fi > secret", "filesystem_write of");
-    yard.refuses(&["git"], "git apply < secret", "filesystem_read of");
-    yard.refuses(&["git"], "git apply <> out/x", "filesystem_read of");
+    yard.refuses(&["git"], "git diff > secret", "writing");
+    yard.refuses(&["git"], "git diff > out/../secret", "writing");
+    yard.refuses(&["git"], "> secret", "writing");
+    yard.refuses(&["git"], "(git diff) > secret", "writing");
+    yard.refuses(&["git"], "if git; then git; fi > secret", "writing");
+    yard.refuses(&["git"], "git apply < secret", "reading");
+    yard.refuses(&["git"], "git apply <> out/x", "reading");
     yard.refuses(&["git"], "git diff > $X", "cannot be judged");
     yard.refuses(&["git"], "git diff > out/*", "cannot be judged");
     yard.refuses(&["git"], "git diff >& secret", "cannot be judged");
@@ -300,7 +300,7 @@ fn redirections_need_their_files() {
         "while true; do git diff > out/x; cd ..; done",
         "depends on a change of folder",
     );
-    yard.refuses(&["find"], "find . -fprint secret", "filesystem_write of");
+    yard.refuses(&["find"], "find . -fprint secret", "writing");
     yard.refuses(&["cat"], "cat < /dev/tcp/evil.org/80", "cannot be judged");
 }
 
