@@ -208,10 +208,18 @@ fn the_demo_shows_what_really_happens_and_leaves_nothing() {
     let env = TestEnvironment::bare();
     let ran = env.run(&["demo"]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    for part in ["VERIFIED BYTES RUN", "\"kept\": 2", "enter", "exit"] {
+    for part in
+        ["VERIFIED BYTES RUN", "\"kept\": 2", "enter", "exit", "rule `kiwi_permitted`, guard 1 admits"]
+    {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
     }
-    for part in ["integrity mismatch for greeter@1.0.0", "`greet.sh` changed"] {
+    let told = [
+        "integrity mismatch for greeter@1.0.0",
+        "`greet.sh` changed",
+        "rule `no_passwords` rejects it: that is not for shouting",
+        "the audit log does not hold",
+    ];
+    for part in told {
         assert!(ran.stderr.contains(part), "{part} is not in:\n{}", ran.stderr);
     }
     assert_eq!(std::fs::read_dir(env.tmp()).unwrap().count(), 0);

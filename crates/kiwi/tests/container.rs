@@ -13,8 +13,10 @@ mod support;
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use support::closed::{ALL, check};
 use support::engines::{ENGINES, World};
 use support::rounds;
+use support::subject::Type;
 
 /// A word that is in no other test's command.
 fn marker(name: &str, engine: &str) -> String {
@@ -226,5 +228,19 @@ fn an_image_is_built_once_and_again_when_a_file_changes() {
         std::fs::remove_file(world.env.project().join(".ai/tools/made/image/Dockerfile")).unwrap();
         let (_, outcome) = world.json(&["run", "made"]);
         assert_eq!(outcome["error"]["kind"], "invalid_manifest", "{outcome}");
+    }
+}
+
+/// What closes the gate closes it for containers: see `fail_closed.rs` for the tools of the host.
+#[test]
+fn whatever_breaks_no_container_runs() {
+    let world = World::new();
+    let variables = world.variables();
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    for engine in ENGINES {
+        for fault in ALL {
+            check(fault, Type::Container(engine), &variables);
+        }
     }
 }

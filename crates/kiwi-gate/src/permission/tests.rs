@@ -121,10 +121,9 @@ fn a_refusal_says_what_was_wanted_and_who_does_not_allow_it() {
     let secret = project.root.join("secret");
     assert_eq!(said.len(), 2);
     assert!(
-        said[0].sentence().contains(&format!(
-            "reading `{}` is not allowed by the profile `test`",
-            secret.display()
-        )),
+        said[0]
+            .sentence()
+            .contains(&format!("reading `{}` is not allowed by the profile `test`", secret.display())),
         "{}",
         said[0].sentence()
     );

@@ -1,5 +1,4 @@
 use clap::Parser;
-use kiwi_model::record::Line;
 use kiwi_model::{ErrorKind, Explain, Fault, Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Staged};
 use std::collections::BTreeMap;
@@ -58,6 +57,14 @@ validation:
       schema: {properties: {manifest: {properties: {entrypoint: {pattern: \"\\\\.awk$\"}}, required: [entrypoint]}}}
 ";
 
+const RULE: &str = "\
+rule no_passwords {
+  guards { $tool == \"shout\" and contains($args.text, \"password\") -> reject \"that is not for shouting\" }
+  effects { }
+  examples { rejects {\"tool\": \"shout\", \"args\": {\"text\": \"my password\"}} }
+}
+";
+
 /// Runs the show. Every line of output is what the command shown above it printed.
 pub fn run() -> Result<ExitCode, Fault> {
     let folder = tempfile::Builder::new().prefix("kiwi-demo-").tempdir().map_err(|error| broken(&error))?;
@@ -112,8 +119,20 @@ impl Stage<'_> {
         self.kiwi(&["run", "count", "text=no longer agreed", "--locked"], 3)?;
         self.kiwi(&["lockfile", "update", "count"], 0)?;
 
-        title("Every call left a record before its effect and one after it");
-        self.records()
+        title("Rules judge every call, arguments included; each denial says which rule and why");
+        self.write("rules/team.kappa", RULE)?;
+        self.kiwi(&["rules", "check"], 0)?;
+        self.kiwi(&["run", "shout", "text=the password is kiwi"], 3)?;
+        self.kiwi(&["gate", "explain", "shout", "text=good morning"], 0)?;
+
+        title("An agent may do less than the person whose project it works in");
+        self.kiwi(&["gate", "explain", "shell.run", "command=ls", "--agent"], 0)?;
+
+        title("Every call left a record before its effect and one after it, and the log can prove itself");
+        self.kiwi(&["audit", "tail", "-n", "6"], 0)?;
+        self.kiwi(&["audit", "verify"], 0)?;
+        self.forge()?;
+        self.kiwi(&["audit", "verify"], 3)
     }
 
     /// Installs a package with its record, then changes one byte of it.
@@ -145,25 +164,21 @@ impl Stage<'_> {
         fs::write(&script, text).map_err(|error| broken(&error))
     }
 
-    fn records(&self) -> Result<(), Fault> {
+    /// Changes what a record says.
+    fn forge(&self) -> Result<(), Fault> {
         let log = self.folder.join(".ai/logs/audit");
-        let mut lines = Vec::new();
-        for day in fs::read_dir(&log).map_err(|error| broken(&error))?.flatten() {
-            for file in fs::read_dir(day.path()).map_err(|error| broken(&error))?.flatten() {
-                lines.extend(
-                    fs::read_to_string(file.path())
-                        .map_err(|error| broken(&error))?
-                        .lines()
-                        .map(str::to_owned),
-                );
+        let days = fs::read_dir(&log).map_err(|error| broken(&error))?.flatten();
+        let files = days.flat_map(|day| fs::read_dir(day.path()).into_iter().flatten().flatten());
+        for file in files {
+            let text = fs::read_to_string(file.path()).map_err(|error| broken(&error))?;
+            if text.contains("\"deny\"") {
+                let shown = self.shown(&file.path());
+                printer::note(paint(DIM, format!("$ sed -i 's/\"deny\"/\"allow\"/' {shown}")));
+                return fs::write(file.path(), text.replacen("\"deny\"", "\"allow\"", 1))
+                    .map_err(|error| broken(&error));
             }
         }
-        let mut records: Vec<Line> =
-            lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        records.sort_by(|a, b| a.record.at.cmp(&b.record.at));
-        let rows: Vec<Vec<String>> = records.iter().map(row).collect();
-        printer::table(&rows);
-        Ok(())
+        Err(Fault::new(ErrorKind::Internal, "no denial is on record"))
     }
 
     /// Types a command: shows it, runs it, and insists on its exit code.
@@ -224,18 +239,4 @@ fn title(text: &str) {
 
 fn broken(error: &std::io::Error) -> Fault {
     Fault::new(ErrorKind::Internal, format!("the demo's folder cannot be used: {error}"))
-}
-
-/// One record: which event, of which tool, how it ended, and the hash that links the next one to it.
-fn row(line: &Line) -> Vec<String> {
-    let ended = line.record.result.as_ref().map_or_else(String::new, |result| match result.kind {
-        Some(kind) => kind.to_string(),
-        None => "ok".to_owned(),
-    });
-    vec![
-        format!("{:?}", line.record.event).to_lowercase(),
-        line.record.tool.clone(),
-        ended,
-        paint(DIM, line.hash.short()),
-    ]
 }

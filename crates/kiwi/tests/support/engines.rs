@@ -44,10 +44,17 @@ impl World {
     }
 
     pub fn point(&self, command: &mut Command) {
-        command
-            .env("DOCKER_HOST", format!("unix://{}/docker.sock", self.engines.display()))
-            .env("CONTAINERS_CONF", self.engines.join("containers.conf"))
-            .env("CONTAINERS_STORAGE_CONF", self.engines.join("storage.conf"));
+        command.envs(self.variables());
+    }
+
+    /// Where the clients of the engines find them.
+    pub fn variables(&self) -> [(&'static str, String); 3] {
+        let file = |name: &str| self.engines.join(name).display().to_string();
+        [
+            ("DOCKER_HOST", format!("unix://{}", file("docker.sock"))),
+            ("CONTAINERS_CONF", file("containers.conf")),
+            ("CONTAINERS_STORAGE_CONF", file("storage.conf")),
+        ]
     }
 
     pub fn run(&self, words: &[&str]) -> (i32, String, String) {
