@@ -216,6 +216,7 @@ fn refused(shown: &str, why: &str) -> Fault {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for a judge that can refuse")]
     fn anything(_: &[Need]) -> Result<(), Fault> {
         Ok(())
     }

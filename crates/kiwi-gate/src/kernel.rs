@@ -56,8 +56,18 @@ impl Kernel {
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
+        let dispatch = Dispatch::new(
+            Arc::clone(&host),
+            &spaces,
+            Arc::clone(&config),
+            launcher.clone(),
+            Arc::clone(&preparer),
+            http,
+            Arc::clone(&vault),
+        );
+        let turns = Turns::new(&spaces);
         let planner = Arc::new(Planner {
-            spaces: Arc::clone(&spaces),
+            spaces,
             caches: Caches::default(),
             validation: match config.mode {
                 kiwi_space::Mode::Strict => Mode::Strict,
@@ -69,7 +79,7 @@ impl Kernel {
         let tool_lock = Arc::new(ToolLock {
             planner: Arc::clone(&planner),
             admission: Arc::clone(&admission),
-            turns: Turns::new(&spaces),
+            turns,
             audit: audit.clone(),
             vault: Arc::clone(&vault),
             on_deny: Mutex::default(),
@@ -79,15 +89,7 @@ impl Kernel {
             Box::new(Arc::clone(&tool_lock)),
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
             Box::new(Record { audit: audit.clone(), vault: Arc::clone(&vault) }),
-            Box::new(Dispatch::new(
-                Arc::clone(&host),
-                &spaces,
-                Arc::clone(&config),
-                launcher.clone(),
-                Arc::clone(&preparer),
-                http,
-                Arc::clone(&vault),
-            )),
+            Box::new(dispatch),
         ];
         Ok(Self {
             planner,
@@ -165,9 +167,10 @@ impl Kernel {
         let begun = Instant::now();
         let (planned, params) = match self.prepared(&request) {
             Ok(prepared) => prepared,
-            Err(Unprepared { fault, plan }) => {
+            Err(unprepared) => {
+                let Unprepared { fault, plan } = *unprepared;
                 let outcome = self.unplanned(&request, fault, begun).await;
-                return plan.iter().fold(outcome, |outcome, plan| outcome.planned(plan));
+                return plan.iter().fold(outcome, Outcome::planned);
             }
         };
         let plan = &planned.plan;
@@ -210,16 +213,20 @@ impl Kernel {
     }
 
     /// What a call would run and with what, or why it cannot be told.
-    pub(crate) fn prepared(&self, request: &Request) -> Result<(Planned, Map<String, Value>), Unprepared> {
-        let planned =
-            self.planned(&request.tool, request.lock).map_err(|fault| Unprepared { fault, plan: None })?;
+    pub(crate) fn prepared(
+        &self,
+        request: &Request,
+    ) -> Result<(Planned, Map<String, Value>), Box<Unprepared>> {
+        let planned = self
+            .planned(&request.tool, request.lock)
+            .map_err(|fault| Box::new(Unprepared { fault, plan: None }))?;
         let params = planned.require().and_then(|()| {
             let params = request.arguments.clone().read(planned.plan.parameters());
             planned.plan.check_params(params).map_err(|error| error.fault())
         });
         match params {
             Ok(params) => Ok((planned, params)),
-            Err(fault) => Err(Unprepared { fault, plan: Some(planned.plan) }),
+            Err(fault) => Err(Box::new(Unprepared { fault, plan: Some(planned.plan) })),
         }
     }
 

@@ -58,6 +58,6 @@ pub use lockfiles::Lockfiles;
 pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use permission::{Glob, Kind, Layer, Need, PermissionContext, Protected, needs_of};
-pub use request::{Arguments, Caller, Cancel, Request, Session};
+pub use request::{Arguments, Caller, Cancel, OnPending, Request, Session};
 pub use rules::{Replayed, Rules};
 pub use stage::{Call, Next, Reply, Stage, StageFuture};

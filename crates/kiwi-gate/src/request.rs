@@ -97,6 +97,9 @@ impl Cancel {
     }
 }
 
+/// Is told what a call waits for.
+pub type OnPending = Arc<dyn Fn(&Pending) + Send + Sync>;
+
 /// A call, before anything is known about it.
 #[derive(Clone)]
 pub struct Request {
@@ -123,7 +126,7 @@ pub struct Request {
     /// Whether a person is there to answer.
     pub is_interactive: bool,
     /// Waits for a person's answer where one is asked for, and is told what is waited for. Without it the call ends.
-    pub on_ask: Option<Arc<dyn Fn(&Pending) + Send + Sync>>,
+    pub on_ask: Option<OnPending>,
     /// Stop before the effect and say what would happen.
     pub dry_run: bool,
     /// Sees output while the tool runs.

@@ -29,8 +29,8 @@ impl RuleState {
         match folder.read(name) {
             Ok(None) => Ok(Map::new()),
             Ok(Some(bytes)) => serde_json::from_slice(&bytes)
-                .map_err(|error| broken(&format!("`{}`: {error}", folder.file(name).display()))),
-            Err(error) => Err(broken(&error.to_string())),
+                .map_err(|error| broken(&format!("`{}`: {error}", folder.file(name).display())).into()),
+            Err(error) => Err(broken(&error.to_string()).into()),
         }
     }
 
@@ -40,7 +40,7 @@ impl RuleState {
             return Ok(());
         }
         let Some((folder, name)) = &self.place else {
-            return Err(broken("there is no user space to keep it in"));
+            return Err(broken("there is no user space to keep it in").into());
         };
         let turn = folder.make().and_then(|()| folder.turn());
         let _turn = turn.map_err(|error| broken(&error.to_string()))?;
@@ -49,11 +49,11 @@ impl RuleState {
             mutation.apply_to(&mut state).map_err(|why| violated(mutation, why.0))?;
         }
         let text = Value::Object(state).to_string();
-        folder.write(name, text.as_bytes()).map_err(|error| broken(&error.to_string()))
+        folder.write(name, text.as_bytes()).map_err(|error| broken(&error.to_string()).into())
     }
 }
 
-fn violated(mutation: &Mutation, detail: String) -> Box<Objection> {
+fn violated(mutation: &Mutation, detail: String) -> Objection {
     let rule = match mutation {
         Mutation::Set { rule, .. } | Mutation::Apply { rule, .. } | Mutation::Emit { rule, .. } => {
             rule.clone()
@@ -61,13 +61,10 @@ fn violated(mutation: &Mutation, detail: String) -> Box<Objection> {
     };
     let effect = serde_json::to_string(mutation).unwrap_or_default();
     let reason = DenialReason::EffectInvariantViolated { rule, effect, detail };
-    Box::new(Objection::denied(Judge::Rules, reason))
+    Objection::denied(Judge::Rules, reason)
 }
 
-fn broken(why: &str) -> Box<Objection> {
+fn broken(why: &str) -> Objection {
     let why = format!("what the rules remember cannot be used: {why}");
-    Box::new(
-        Objection::policy(Judge::Rules, "ruleset", why)
-            .with_hint("repair that file, or remove it to begin anew"),
-    )
+    Objection::policy(Judge::Rules, "ruleset", why).with_hint("repair that file, or remove it to begin anew")
 }

@@ -37,13 +37,8 @@ impl Rulebook {
         Self { spaces, config, known: Mutex::default() }
     }
 
-    /// The rules as they are now. Rules that cannot be used refuse every call.
-    pub fn current(&self) -> Arc<RuleRegistry> {
-        self.read().unwrap_or_else(|unusable| Arc::new(RuleRegistry::refusing(unusable.reason)))
-    }
-
     /// The rules as they are now, or what is wrong with them.
-    pub fn read(&self) -> Result<Arc<RuleRegistry>, Unusable> {
+    pub fn read(&self) -> Result<Arc<RuleRegistry>, Box<Unusable>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((folders, registry)) = &known.read
             && ON_DISK.iter().zip(folders).all(|(space, folder)| self.spaces.has_rules(*space, folder))
@@ -57,7 +52,7 @@ impl Rulebook {
         Ok(registry)
     }
 
-    fn load(&self, seen: &mut BTreeSet<String>) -> Result<(Vec<RuleFolder>, RuleRegistry), Unusable> {
+    fn load(&self, seen: &mut BTreeSet<String>) -> Result<(Vec<RuleFolder>, RuleRegistry), Box<Unusable>> {
         let mut texts: Vec<RuleText> = Vec::new();
         if self.config.rules.default {
             texts.extend(self.spaces.rules(Space::System).map_err(|error| unusable(&error.fault()))?.texts);
@@ -70,18 +65,18 @@ impl Rulebook {
                 _ => self.config.rules.user_required,
             };
             if required && folder.texts.is_empty() {
-                return Err(none(space));
+                return Err(none(space).into());
             }
             folders.push(folder);
         }
         texts.extend(folders.iter().flat_map(|folder| folder.texts.iter().cloned()));
         let names: BTreeSet<String> = texts.iter().map(|text| text.name.clone()).collect();
         if let Some(gone) = seen.difference(&names).next() {
-            return Err(vanished(gone));
+            return Err(vanished(gone).into());
         }
         seen.extend(names);
-        let registry =
-            registry(&texts).map_err(|error| Unusable { reason: error.denial(), fault: error.fault() })?;
+        let registry = registry(&texts)
+            .map_err(|error| Box::new(Unusable { reason: error.denial(), fault: error.fault() }))?;
         Ok((folders, registry))
     }
 }

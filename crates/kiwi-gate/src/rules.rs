@@ -87,7 +87,7 @@ fn replayed(record: &Record, rules: &RuleRegistry) -> Option<Replayed> {
             let others =
                 others.map(|reason| if reason["kind"] == "asked" { Answer::Ask } else { Answer::Deny });
             let after = others.fold(result.answer(), Answer::max);
-            (Some(after), result.denial().map(|reason| reason.render()))
+            (Some(after), result.denial().map(kiwi_rules::DenialReason::render))
         }
     };
     let Record { at, session, caller, tool, .. } = record.clone();

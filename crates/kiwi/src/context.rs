@@ -59,7 +59,7 @@ impl Context {
     }
 
     /// Whether a person is at this terminal who can be asked.
-    pub fn is_interactive(&self) -> bool {
+    pub fn is_interactive() -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 

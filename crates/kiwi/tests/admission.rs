@@ -121,7 +121,7 @@ fn the_callback_is_not_told_of_what_is_admitted() {
 #[test]
 fn a_callback_that_panics_or_hangs_undoes_neither_the_denial_nor_its_record() {
     for misbehaviour in
-        [|| panic!("a callback that misbehaves"), || std::thread::sleep(Duration::from_secs(3600))]
+        [|| panic!("a callback that misbehaves"), || std::thread::sleep(Duration::from_hours(1))]
     {
         let env = place(REJECT);
         let kernel = kernel(&env);
@@ -129,7 +129,7 @@ fn a_callback_that_panics_or_hangs_undoes_neither_the_denial_nor_its_record() {
         let begun = Instant::now();
         let outcome = call(&kernel, request("mark", json!({})));
         assert_eq!(refusal(&outcome).0, "denied");
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begun.elapsed() < Duration::from_mins(1));
         assert_eq!((env.audit().len(), marks(&env)), (1, 0));
     }
 }

@@ -128,14 +128,18 @@ fn chains_that_cannot_be() {
 #[test]
 fn names_that_belong_to_others() {
     let env = TestEnvironment::new();
-    for id in ["filesystem.read", "mcp.x", "shell.run", "subprocess", "kiwi.info"] {
+    let own = ["filesystem.read", "shell.run", "subprocess", "kiwi.info"];
+    let reserved = ["filesystem.other", "mcp.x", "shell.other"];
+    for id in own.iter().chain(&reserved) {
         env.write(&format!("tools/{id}.sh"), "touch ran\n");
     }
-    for id in ["filesystem.read", "mcp.x", "shell.run"] {
+    for id in reserved {
         check(&env, &["run", id], "space_violation", 3);
     }
     // What the system has cannot be shadowed, so nobody can stop all chains by a file called `subprocess.sh`.
     assert_eq!(env.json(&["run", "kiwi.info"]).1["result"]["name"], "kiwi");
+    check(&env, &["run", "filesystem.read"], "invalid_params", 2);
+    check(&env, &["run", "shell.run"], "invalid_params", 2);
     assert_eq!(env.json(&["chain", "subprocess"]).1["valid"], true);
     check(&env, &["run", "subprocess"], "invalid_manifest", 2);
     check(&env, &["tool", "check"], "space_violation", 3);

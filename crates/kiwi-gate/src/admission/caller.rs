@@ -11,8 +11,7 @@ use crate::stage::Call;
 impl Admission {
     /// Everything that speaks against the call from the caller's side.
     pub(super) fn permitted(&self, call: &Call<'_>) -> (PermissionContext, Vec<Objection>) {
-        let mut objections: Vec<Objection> =
-            self.trusted(call).err().into_iter().map(|objection| *objection).collect();
+        let mut objections: Vec<Objection> = self.distrusted(call).into_iter().collect();
         let Some(leaf) = call.plan().tools().first() else {
             return (PermissionContext::everything(), objections);
         };
@@ -32,7 +31,7 @@ impl Admission {
         let unreadable = call.request.permissions.iter().filter_map(|list| list.as_ref().err());
         objections.extend(unreadable.map(|why| {
             denied(why.clone())
-                .with_hint(format!("it lists any of: {}", Kind::ALL.map(Kind::as_str).join(", ")))
+                .with_hint(format!("it lists any of: {}", Kind::ALL.map(Kind::as_str).join(", ") + ", deny"))
         }));
         let context = self.context(call).unwrap_or_else(|objection| {
             objections.push(*objection);
@@ -68,27 +67,27 @@ impl Admission {
     }
 
     /// Agents run nothing in a project that its user has not trusted as it is.
-    fn trusted(&self, call: &Call<'_>) -> Result<(), Box<Objection>> {
+    fn distrusted(&self, call: &Call<'_>) -> Option<Objection> {
         if !call.profile.is_agent || self.host.trusts_everything() {
-            return Ok(());
+            return None;
         }
-        let Some(project) = self.spaces.project_root() else { return Ok(()) };
+        let project = self.spaces.project_root()?;
         let read = || self.spaces.project_config().map_err(|error| error.to_string());
         let config = match self.project.get_or_init(read) {
             Ok(config) => *config,
-            Err(why) => return Err(untrusted(format!("the project's configuration cannot be read: {why}"))),
+            Err(why) => return Some(untrusted(format!("the project's configuration cannot be read: {why}"))),
         };
         let state = self.spaces.trust().and_then(|trust| trust.state(project, config));
         match state {
-            Ok(TrustState::Trusted) => Ok(()),
+            Ok(TrustState::Trusted) => None,
             Ok(TrustState::Unknown) => {
-                Err(untrusted(format!("the project `{}` is not trusted", project.display())))
+                Some(untrusted(format!("the project `{}` is not trusted", project.display())))
             }
-            Ok(TrustState::Changed) => Err(untrusted(format!(
+            Ok(TrustState::Changed) => Some(untrusted(format!(
                 "the configuration of the project `{}` has changed since it was trusted",
                 project.display()
             ))),
-            Err(error) => Err(untrusted(format!("whether the project is trusted cannot be read: {error}"))),
+            Err(error) => Some(untrusted(format!("whether the project is trusted cannot be read: {error}"))),
         }
     }
 }
@@ -110,7 +109,7 @@ fn denied(reason: String) -> Objection {
     Objection::policy(Judge::Permission, "permission", reason)
 }
 
-fn untrusted(reason: String) -> Box<Objection> {
+fn untrusted(reason: String) -> Objection {
     let hint = "look at its `.ai/config/`, then `kiwi trust add` in the project's folder";
-    Box::new(Objection::policy(Judge::Permission, "trust", reason).with_hint(hint))
+    Objection::policy(Judge::Permission, "trust", reason).with_hint(hint)
 }

@@ -10,7 +10,8 @@ mod objection;
 use kiwi_model::Digest;
 use kiwi_model::record::PermissionNote;
 use kiwi_rules::{
-    AdmissionRequest, AdmissionResult, Answer, Decision, DenialReason, Mode, Permission, evaluate_admission,
+    AdmissionRequest, AdmissionResult, Answer, Decision, DenialReason, Mode, Permission, RuleRegistry,
+    evaluate_admission,
 };
 use kiwi_space::{Config, ProfileMode, Spaces};
 use serde_json::{Map, Value, json};
@@ -82,7 +83,10 @@ impl Admission {
 
     /// What the rules say, and what they said it about.
     fn rules(&self, call: &Call<'_>, permission: Permission) -> (AdmissionResult, Value, Vec<Objection>) {
-        let registry = self.rulebook.current();
+        let (registry, mend) = match self.rulebook.read() {
+            Ok(registry) => (registry, None),
+            Err(unusable) => (Arc::new(RuleRegistry::refusing(unusable.reason)), unusable.fault.hint),
+        };
         let plan = call.plan();
         let leaf = plan.tools().first();
         let tool = leaf.map(|leaf| leaf.manifest.tool_id.as_str()).unwrap_or_default();
@@ -125,7 +129,8 @@ impl Admission {
             }
             Decision::Deny { reason, further } => {
                 let deny = |reason: &DenialReason| {
-                    Objection::denied(Judge::Rules, reason.clone()).with_hint(next_step(reason))
+                    let hint = mend.clone().unwrap_or_else(|| next_step(reason).to_owned());
+                    Objection::denied(Judge::Rules, reason.clone()).with_hint(hint)
                 };
                 objections.extend(std::iter::once(reason).chain(further).map(deny));
             }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use kiwi_model::{CanonicalError, ErrorKind};
 use kiwi_space::{PublicKey, SpaceError};
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::grant::Grant;
@@ -12,7 +11,7 @@ use super::request::{Approval, ApprovalState, Bound, Question};
 use super::store::{self, Entry, Standing};
 use super::{Approvals, fresh_id};
 use crate::admission::{Judge, Objection};
-use crate::request::Cancel;
+use crate::request::{Cancel, OnPending};
 
 /// The policy a denial names.
 const POLICY: &str = "approval";
@@ -33,7 +32,7 @@ pub enum AskMode {
         /// Ends the waiting.
         cancel: Cancel,
         /// Is told what is waited for.
-        told: Arc<dyn Fn(&Pending) + Send + Sync>,
+        told: OnPending,
     },
     /// Nobody is there to be asked.
     DenyUnlessGranted,

@@ -72,7 +72,10 @@ impl Layer {
         let why = match &need.thing {
             Thing::Opaque(why) => format!("cannot be judged: {why}"),
             Thing::Forbidden(why) => format!("is never allowed: {why}"),
-            _ if self.denied.refuses(need) => format!("is refused by `deny` of {}", self.name),
+            _ if self.denied.refuses(need) => {
+                let told = objection(need, &self.name, &format!("is refused by `deny` of {}", self.name));
+                return Some(told.with_hint("what `deny` lists is refused, whatever else is allowed"));
+            }
             _ => match self.allowed.allows(need) {
                 Ok(()) => return None,
                 Err(Some(witness)) => format!("is not allowed by {}, which leaves out {witness}", self.name),

@@ -94,7 +94,8 @@ impl ToolLock {
         if now.map(|now| now.plan.chain_hash()).ok() != Some(call.plan().chain_hash()) {
             return Err(changed("the tool"));
         }
-        if self.admission.rulebook.current().version_hash() != judged.rules_version {
+        let rules = self.admission.rulebook.read().ok();
+        if rules.map(|rules| rules.version_hash()) != Some(judged.rules_version) {
             return Err(changed("the rules"));
         }
         Ok(())

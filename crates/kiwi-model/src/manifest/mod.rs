@@ -76,6 +76,7 @@ pub struct Executor {
 
 /// What a tool means. Built by [`Manifest::read`].
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "a manifest says yes or no to several things")]
 pub struct Manifest {
     /// Which tool.
     pub tool_id: ToolId,

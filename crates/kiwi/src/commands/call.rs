@@ -43,7 +43,7 @@ impl CallArgs {
         request.isolation = self.isolation;
         request.narrower.clone_from(&self.profile);
         request.rules_version.clone_from(&self.rules_version);
-        request.is_interactive = context.is_interactive();
+        request.is_interactive = Context::is_interactive();
         if let Some(file) = &self.permissions {
             request.permissions.push(layer(context, file));
         }

@@ -30,7 +30,7 @@ impl Args {
         if made.iter().any(|entry| entry.path.ends_with("config/kiwi.toml") && entry.outcome == Outcome::Made)
             && let (Ok(trust), Ok(folder)) = (context.kernel.spaces().trust(), folder.canonicalize())
         {
-            trust::add(&trust, folder)?;
+            trust::add(&trust, &folder)?;
         }
         printer::note("\nTry: kiwi run hello name=you");
         Ok(ExitCode::SUCCESS)

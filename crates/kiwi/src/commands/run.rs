@@ -15,6 +15,7 @@ use crate::printer;
 ///
 /// Standard output holds what the tool printed, standard error everything else.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are flags")]
 pub struct Args {
     #[command(flatten)]
     call: CallArgs,

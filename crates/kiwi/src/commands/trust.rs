@@ -2,7 +2,7 @@ use camino::Utf8PathBuf;
 use kiwi_model::{ErrorKind, Explain, Fault};
 use kiwi_space::Trust;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::context::Context;
@@ -47,7 +47,7 @@ impl Args {
         match self.command {
             Command::Add { dir } => {
                 let project = project(context, dir)?;
-                add(&trust, project)?;
+                add(&trust, &project)?;
             }
             Command::Remove { dir } => {
                 let project = project(context, dir)?;
@@ -62,9 +62,9 @@ impl Args {
 }
 
 /// Trusts a project and says so.
-pub fn add(trust: &Trust, project: PathBuf) -> Result<(), Fault> {
+pub fn add(trust: &Trust, project: &Path) -> Result<(), Fault> {
     let at = jiff::Timestamp::try_from(Context::now()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    let trusted = trust.add(&project, at).map_err(|error| error.fault())?;
+    let trusted = trust.add(project, at).map_err(|error| error.fault())?;
     printer::note(format!("{} agents may work in {}", mark(true), trusted.project.display()));
     Ok(())
 }
@@ -83,7 +83,7 @@ fn list(trust: &Trust, json: bool) -> Result<(), Fault> {
 }
 
 fn project(context: &Context, dir: Option<Utf8PathBuf>) -> Result<PathBuf, Fault> {
-    let nothing = |folder: &std::path::Path| {
+    let nothing = |folder: &Path| {
         Fault::new(ErrorKind::NotFound, format!("`{}` has no `.ai` folder", folder.display()))
             .with_hint("`kiwi init` makes a project")
     };

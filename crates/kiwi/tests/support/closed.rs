@@ -188,7 +188,7 @@ fn with(fault: Fault, subject: &Subject, variables: &[(&str, &str)]) -> Value {
         Fault::CallbackHang => {
             env.write("rules/no.kappa", "rule test_no { guards { not false -> reject \"no\" } effects { } }");
             let kernel = kernel_of(host(), env);
-            kernel.on_deny(Arc::new(|_| std::thread::sleep(Duration::from_secs(3600))));
+            kernel.on_deny(Arc::new(|_| std::thread::sleep(Duration::from_hours(1))));
             in_process(&kernel)
         }
         Fault::HelperStopped => {

@@ -82,13 +82,11 @@ impl Subject {
 
     /// How often it has run.
     pub fn runs(&self) -> usize {
-        match &self.server {
-            Some(server) => server.asked().len(),
-            None => {
-                let mark = std::fs::read_to_string(self.mark()).unwrap_or_default();
-                mark.lines().filter(|line| *line == "ran").count()
-            }
+        if let Some(server) = &self.server {
+            return server.asked().len();
         }
+        let mark = std::fs::read_to_string(self.mark()).unwrap_or_default();
+        mark.lines().filter(|line| *line == "ran").count()
     }
 
     fn mark(&self) -> PathBuf {

@@ -220,7 +220,7 @@ fn wrappers_are_judged_by_what_they_run() {
     yard.allows(&["git", "cat"], "git ls-files | xargs cat");
     // A name in the input may be an option.
     yard.refuses(&["git"], "git ls-files | xargs git add", "cannot be judged");
-    yard.refuses(&["git"], "sudo git status", "of `sudo");
+    yard.refuses(&["git"], "sudo git status", "running `sudo");
     yard.allows(&["find", "cat"], "find . -name '*.rs' -exec cat {} +");
     for text in [
         "env -S 'rm x'",

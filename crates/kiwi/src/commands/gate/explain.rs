@@ -2,7 +2,7 @@ use kiwi_gate::Explanation;
 use kiwi_model::Fault;
 use kiwi_rules::{Answer, RuleAnswer, Verdict};
 use kiwi_space::Transport;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 use super::super::call::CallArgs;
@@ -53,9 +53,11 @@ fn show(it: &Explanation) {
         if judge.judge == "rules" {
             it.verdicts.iter().for_each(|verdict| printer::line(format!("      {}", told(verdict))));
         }
-        for sentence in &judge.sentences {
-            printer::line(format!("      {sentence}"));
-        }
+        // What a rule said stands above.
+        let is_told = |reason: &Value| reason.get("rule").is_some() || reason["kind"] == "asked";
+        let is_told = |reason: &Value| judge.judge == "rules" && is_told(reason);
+        let untold = judge.sentences.iter().zip(&judge.reasons).filter(|(_, reason)| !is_told(reason));
+        untold.for_each(|(sentence, _)| printer::line(format!("      {sentence}")));
     }
     printer::note(paint(DIM, format!("rules {}", it.rules_version)));
 }

@@ -94,11 +94,16 @@ fn texts(context: &Context, files: &[Utf8PathBuf]) -> Result<Vec<RuleText>, Faul
         let entries = path.read_dir().map_err(|error| unreadable(file, &error))?;
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.sort();
-        for name in names.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with(".kappa")) {
+        for name in names.iter().filter_map(|name| name.to_str()).filter(|name| is_rule_file(name)) {
             texts.push(text(&file.join(name), &path.join(name))?);
         }
     }
     Ok(texts)
+}
+
+/// As the spaces know them: `rules/*.kappa`, spelled so.
+fn is_rule_file(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension == "kappa")
 }
 
 fn text(shown: &Utf8PathBuf, path: &std::path::Path) -> Result<RuleText, Fault> {
