@@ -44,6 +44,8 @@ pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
         ("the gate above a bare dispatch, a person calls", Transport::Cli, Some(60.0)),
         ("the gate above a bare dispatch, an agent calls", Transport::Mcp, None),
     ] {
+        // A client that stays: one session, and calls that get somewhere.
+        let session = Session::start();
         let (mut own, mut disk) = (Samples::default(), Samples::default());
         for number in 0..CALLS {
             let params: Map<String, Value> = [("number".to_owned(), json!(number))].into_iter().collect();
@@ -51,7 +53,7 @@ pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
                 ToolRef::parse("quiet")?,
                 Arguments::from(params),
                 Caller::cli("bench"),
-                Session::start(),
+                session,
             );
             request.transport = transport;
             request.isolation = None;

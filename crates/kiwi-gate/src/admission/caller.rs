@@ -2,6 +2,7 @@
 
 use kiwi_space::TrustState;
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use super::{Admission, Judge, Objection};
 use crate::permission::glob::Glob;
@@ -10,10 +11,10 @@ use crate::stage::Call;
 
 impl Admission {
     /// Everything that speaks against the call from the caller's side.
-    pub(super) fn permitted(&self, call: &Call<'_>) -> (PermissionContext, Vec<Objection>) {
+    pub(super) fn permitted(&self, call: &Call<'_>) -> (Arc<PermissionContext>, Vec<Objection>) {
         let mut objections: Vec<Objection> = self.distrusted(call).into_iter().collect();
         let Some(leaf) = call.plan().tools().first() else {
-            return (PermissionContext::everything(), objections);
+            return (Arc::default(), objections);
         };
         let (id, profile) = (&leaf.manifest.tool_id, call.profile);
         if !profile.spaces.contains(&leaf.space) {
@@ -35,7 +36,7 @@ impl Admission {
         }));
         let context = self.context(call).unwrap_or_else(|objection| {
             objections.push(*objection);
-            PermissionContext::everything()
+            Arc::default()
         });
         if !context.is_everything() {
             match needs_of(call.plan(), &call.params, &self.host, self.root()) {
@@ -48,8 +49,24 @@ impl Admission {
         (context, objections)
     }
 
-    /// What the caller may touch.
-    fn context(&self, call: &Call<'_>) -> Result<PermissionContext, Box<Objection>> {
+    /// What the caller may touch. What only depends on its profile is worked out once; but what `deny` refuses is looked
+    /// for behind links as they are now.
+    fn context(&self, call: &Call<'_>) -> Result<Arc<PermissionContext>, Box<Objection>> {
+        let is_lasting = call.request.permissions.is_empty()
+            && call.profile.layers.iter().all(|layer| layer.permissions.deny.is_empty());
+        if !is_lasting {
+            return self.new_context(call).map(Arc::new);
+        }
+        let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(context) = contexts.get(&call.profile.name) {
+            return Ok(Arc::clone(context));
+        }
+        let context = Arc::new(self.new_context(call)?);
+        contexts.insert(call.profile.name.clone(), Arc::clone(&context));
+        Ok(context)
+    }
+
+    fn new_context(&self, call: &Call<'_>) -> Result<PermissionContext, Box<Objection>> {
         let mut context = PermissionContext::everything();
         for layer in &call.profile.layers {
             context = context.and(Layer::new(&layer.source, &layer.permissions, self.root())?);

@@ -15,9 +15,11 @@ use kiwi_rules::{
 };
 use kiwi_space::{Config, ProfileMode, Spaces};
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::host::Host;
+use crate::permission::PermissionContext;
 use crate::rule_state::RuleState;
 use crate::rulebook::Rulebook;
 use crate::stage::Call;
@@ -37,6 +39,8 @@ pub(crate) struct Admission {
     pub counters: Counters,
     /// The digest over the project's configuration, as it was when an agent first called.
     project: OnceLock<Result<Option<Digest>, String>>,
+    /// What callers may touch, by profile.
+    contexts: Mutex<BTreeMap<String, Arc<PermissionContext>>>,
 }
 
 impl Admission {
@@ -46,6 +50,7 @@ impl Admission {
             state: RuleState::new(&spaces),
             counters: Counters::new(config, &spaces),
             project: OnceLock::new(),
+            contexts: Mutex::default(),
             config: Arc::clone(config),
             spaces,
             host,
@@ -76,7 +81,7 @@ impl Admission {
                 answer: answer.to_string(),
             },
             inputs,
-            context: Arc::new(context),
+            context,
             counted,
         }
     }
