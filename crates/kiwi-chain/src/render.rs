@@ -64,6 +64,8 @@ pub struct Needs {
     pub write: Vec<Text>,
     /// Whether what it writes may also be made, replaced and removed, for which the folder around it is opened.
     pub replaces: bool,
+    /// Whether it also sees what its caller may touch of the project: commands say what runs, not what that looks at.
+    pub as_permitted: bool,
     /// Whom it talks to.
     pub hosts: Vec<String>,
     /// Which tools it calls.
@@ -228,8 +230,9 @@ impl Renderer<'_> {
 
     /// What every link of the chain declares, together.
     fn needs(&self, config: &Map<String, Value>) -> Result<Needs, ChainError> {
+        let is_set = |name: &str| config.get(name) == Some(&Value::Bool(true));
         let mut needs =
-            Needs { replaces: config.get("replaces") == Some(&Value::Bool(true)), ..Needs::default() };
+            Needs { replaces: is_set("replaces"), as_permitted: is_set("as_permitted"), ..Needs::default() };
         let plain = |text: &String| self.plain(&Value::String(text.clone()));
         let path = |text: &String| match render(text, &Wildcards(self))? {
             Rendered::Value(value) => Ok(Text::literal(as_text(&value))),

@@ -2,15 +2,16 @@
 
 use kiwi_chain::Needs;
 use kiwi_model::{ErrorKind, Fault, Text};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::permission::glob::{Glob, escape};
-use crate::permission::needs::in_project;
+use crate::permission::need::Thing;
+use crate::permission::needs::{in_project, needs_of_command};
 use crate::permission::path::{Place, resolve, split};
-use crate::permission::shell::opened_by_text;
-use crate::permission::{Kind, Need};
+use crate::permission::reach::reach;
+use crate::permission::shell::Setting;
+use crate::permission::{Kind, Need, PermissionContext};
 
 /// More matches than this are a mistake in the pattern.
 const MOST_MATCHES: usize = 1000;
@@ -31,6 +32,43 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// What the caller may touch of the project. Lists say what may be written; a person who has none reads.
+    fn add_permitted(
+        &mut self,
+        context: &PermissionContext,
+        given: &Path,
+        project: &Path,
+    ) -> Result<(), Fault> {
+        let found = |kind: Kind| {
+            reach(context, kind, project).map_err(|why| {
+                Fault::new(ErrorKind::Denied, format!("what the command may see cannot be shown: {why}"))
+                    .with_hint("let the profile allow whole folders, such as `src/**`")
+            })
+        };
+        self.read.extend(found(Kind::FilesystemRead)?);
+        if !context.is_everything() {
+            self.write.extend(found(Kind::FilesystemWrite)?);
+        }
+        if given != project {
+            self.links.push((given.to_owned(), project.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The folder it works in, where that lies in something that is opened: by itself it would be an empty one.
+    fn add_working_folder(&mut self, cwd: &Path) {
+        let Ok(cwd) = resolve(cwd) else { return };
+        let depth = |paths: &[PathBuf]| {
+            let around = paths.iter().filter(|path| cwd.starts_with(path) && cwd.is_dir());
+            around.map(|path| path.components().count()).max()
+        };
+        match (depth(&self.read), depth(&self.write)) {
+            (None, None) => {}
+            (read, write) if write >= read => self.write.push(cwd),
+            _ => self.read.push(cwd),
+        }
+    }
+
     /// What is opened, as needs: between a judgement and now a link may have been put in the way, so what has been
     /// found is judged once more. What is mounted then is exactly that, or nothing.
     pub fn needs(&self) -> Vec<Need> {
@@ -45,12 +83,17 @@ impl Opened {
 /// is nothing it could be made in, unless the folder around it is opened for that.
 ///
 /// Between the judgement of a call and now a link may have been put in the way: what is about to be made, and what was
-/// found in the end, is put before `judge` once more.
+/// found in the end, is put before the context once more.
 pub(crate) fn open(
     needs: &Needs,
-    project: &Path,
-    judge: &dyn Fn(&[Need]) -> Result<(), Fault>,
+    setting: &Setting<'_>,
+    context: &PermissionContext,
 ) -> Result<Opened, Fault> {
+    let judge = |needs: &[Need]| match context.judge(needs).into_iter().next() {
+        Some(objection) => Err(objection.fault()),
+        None => Ok(()),
+    };
+    let project = setting.project;
     let mut opened = Opened::default();
     let (mut read, mut write) = (Vec::new(), Vec::new());
     for (texts, into) in [(&needs.read, &mut read), (&needs.write, &mut write)] {
@@ -58,12 +101,11 @@ pub(crate) fn open(
             into.push(Pattern::of(text, project)?);
         }
     }
-    for command in needs.commands.iter().filter_map(Value::as_str) {
-        let (reads, writes) = opened_by_text(command);
-        for (paths, into) in [(reads, &mut read), (writes, &mut write)] {
-            for path in paths {
-                into.push(Pattern::of(&Text::literal(escape(&path)), project)?);
-            }
+    // What commands open by redirections is exactly what was judged of them, in the folder they run in.
+    for need in needs.commands.iter().flat_map(|command| needs_of_command(command, setting)) {
+        if let Thing::Path(base) = need.thing {
+            let into = if need.kind == Kind::FilesystemWrite { &mut write } else { &mut read };
+            into.push(Pattern { shown: need.shown, base, rest: Vec::new() });
         }
     }
     for pattern in read {
@@ -80,7 +122,12 @@ pub(crate) fn open(
             opened.write.extend(matches(&pattern)?);
         }
     }
+    let given = project;
     let project = Place::find(".", project).map_err(|why| refused(".", &why))?.real;
+    if needs.as_permitted {
+        opened.add_permitted(context, given, &project)?;
+    }
+    opened.add_working_folder(setting.cwd);
     let is_apart = |folder: &PathBuf| {
         let meets = |entry: &PathBuf| entry.starts_with(folder) || folder.starts_with(entry);
         folder.is_dir() && !opened.entries.iter().any(meets)
@@ -216,9 +263,17 @@ fn refused(shown: &str, why: &str) -> Fault {
 mod tests {
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "it stands for a judge that can refuse")]
-    fn anything(_: &[Need]) -> Result<(), Fault> {
-        Ok(())
+    fn found(needs: &Needs, root: &Path) -> Result<Opened, Fault> {
+        opened_from(needs, root, root, &PermissionContext::everything())
+    }
+
+    fn opened_from(
+        needs: &Needs,
+        root: &Path,
+        cwd: &Path,
+        context: &PermissionContext,
+    ) -> Result<Opened, Fault> {
+        open(needs, &Setting { search_path: "/usr/bin:/bin", cwd, project: root }, context)
     }
 
     fn needs(read: &[&str], write: &[&str]) -> Needs {
@@ -237,7 +292,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc", root.join("data/etc")).expect("link");
         let shown = |needs: Needs| -> (Vec<String>, Vec<String>) {
-            let opened = open(&needs, &root, &anything).expect("opened");
+            let opened = found(&needs, &root).expect("opened");
             let tell = |paths: Vec<PathBuf>| {
                 let below = |path: PathBuf| path.strip_prefix(&root).map(|it| it.display().to_string());
                 paths
@@ -254,7 +309,7 @@ mod tests {
         assert_eq!(shown(needs(&["nothing/here", "/etc/hostname-nobody"], &[])).0, Vec::<String>::new());
         assert_eq!(shown(needs(&[], &["out/new/**", "made/file.txt"])).1, ["out/new", "made/file.txt"]);
         assert!(root.join("out/new").is_dir() && root.join("made/file.txt").is_file());
-        assert!(open(&needs(&["a/*/../b"], &[]), &root, &anything).is_err());
+        assert!(found(&needs(&["a/*/../b"], &[]), &root).is_err());
         // What a caller gives is no wildcard, and a path is what the kernel makes of it.
         assert_eq!(shown(needs(&["data/\\*.csv"], &[])).0, Vec::<String>::new());
         assert_eq!(shown(needs(&["src/../data/1.csv"], &[])).0, ["data/1.csv"]);
@@ -270,7 +325,7 @@ mod tests {
         std::os::unix::fs::symlink("src", root.join("link")).expect("link");
         let entries = |path: &str| {
             let needs = Needs { replaces: true, ..needs(&[], &[path]) };
-            let opened = open(&needs, &root, &anything).expect("opened");
+            let opened = found(&needs, &root).expect("opened");
             assert!(opened.write.is_empty() && opened.read.is_empty());
             (opened.entries, opened.hidden, opened.links)
         };
@@ -285,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_is_opened_is_judged_again() {
-        use crate::permission::{Layer, PermissionContext};
+        use crate::permission::Layer;
         let folder = tempfile::tempdir().expect("folder");
         let root = folder.path().canonicalize().expect("root");
         for path in ["src/file", "secret/file"] {
@@ -300,8 +355,29 @@ mod tests {
         // After the judgement, a link takes the folder's place.
         std::fs::rename(root.join("src"), root.join("kept")).expect("renamed");
         std::os::unix::fs::symlink("secret", root.join("src")).expect("link");
-        let opened = open(&needs(&["src/file"], &[]), &root, &anything).expect("opened");
+        let opened = found(&needs(&["src/file"], &[]), &root).expect("opened");
         assert_eq!(opened.read, [root.join("secret/file")]);
         assert_eq!(context.judge(&opened.needs()).len(), 1);
+    }
+
+    #[test]
+    fn redirections_are_opened_where_the_command_runs_also_inside_another() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        std::fs::create_dir_all(root.join("sub")).expect("folder");
+        std::fs::write(root.join("sub/in"), "").expect("file");
+        for command in [
+            serde_json::json!("ls < in > out"),
+            serde_json::json!("sh -c 'ls < in > out'"),
+            serde_json::json!(["sh", "-c", "ls < in > out"]),
+        ] {
+            let needs = Needs { commands: vec![command.clone()], ..Needs::default() };
+            let opened = opened_from(&needs, &root, &root.join("sub"), &PermissionContext::everything());
+            let opened = opened.expect("opened");
+            assert_eq!(opened.read, [root.join("sub/in")], "{command}");
+            assert_eq!(opened.write, [root.join("sub/out")], "{command}");
+            assert!(!root.join("out").exists());
+            std::fs::remove_file(root.join("sub/out")).expect("made");
+        }
     }
 }

@@ -57,7 +57,7 @@ pub use kernel::Kernel;
 pub use lockfiles::Lockfiles;
 pub use oauth::DeviceCode;
 pub use outcome::{Outcome, Timing, ToolIdentity};
-pub use permission::{Glob, Kind, Layer, Need, PermissionContext, Protected, needs_of};
+pub use permission::{Glob, Kind, Layer, Need, PermissionContext, Protected, needs_of, programs_of_line};
 pub use request::{Arguments, Caller, Cancel, OnPending, Request, Session};
 pub use rules::{Replayed, Rules};
 pub use stage::{Call, Next, Reply, Stage, StageFuture};

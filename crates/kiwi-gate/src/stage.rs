@@ -7,12 +7,13 @@ use kiwi_space::Profile;
 use serde_json::{Map, Value};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::admission::Admitted;
 use crate::agreement::Planned;
-use crate::permission::Need;
+use crate::permission::PermissionContext;
 use crate::request::Request;
 
 /// A planned call on its way through the stages.
@@ -53,13 +54,9 @@ impl<'a> Call<'a> {
         &self.planned.plan
     }
 
-    /// Whether its caller may touch this, asked again where it is about to happen.
-    pub(crate) fn may_touch(&self, needs: &[Need]) -> Result<(), Fault> {
-        let Some(admitted) = &self.admitted else { return Ok(()) };
-        match admitted.context.judge(needs).into_iter().next() {
-            Some(objection) => Err(objection.fault()),
-            None => Ok(()),
-        }
+    /// What its caller may touch, to be asked again where it is about to happen.
+    pub(crate) fn context(&self) -> Arc<PermissionContext> {
+        self.admitted.as_ref().map(|admitted| Arc::clone(&admitted.context)).unwrap_or_default()
     }
 
     /// The level it runs at: the strictest of what the chain says, what the caller asks for and what its profile

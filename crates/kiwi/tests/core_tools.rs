@@ -11,6 +11,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
+use support::kernel::{call, kernel, request};
 use support::{TestEnvironment, write};
 
 fn ok(env: &TestEnvironment, tool: &str, words: &[&str]) -> Value {
@@ -142,4 +143,120 @@ fn a_command_runs_in_the_project() {
     let (_, outcome) = env.json(&["run", "shell.run", "command=sleep 30", "timeout=0.5"]);
     assert_eq!(outcome["error"]["kind"], "timeout", "{outcome}");
     fails(&env, "shell.run", &["command=[\"no-such-program-here\"]"], "no-such-program-here");
+}
+
+#[test]
+fn redirections_start_from_the_folder_the_command_runs_in() {
+    let env = TestEnvironment::new();
+    write(&env.project().join("sub/in"), "text");
+    let list = write(
+        &env.tmp().join("list.yaml"),
+        "tools: [shell.run]\nshell_commands: [cat]\nfilesystem_read: [\"sub/*\"]\nfilesystem_write: [\"sub/*\"]\n",
+    );
+    for level in ["standard", "sandboxed", "restricted"] {
+        for (at, command) in ["cat < in > out", "sh -c 'cat < in > out'"].into_iter().enumerate() {
+            let out = env.project().join("sub/out");
+            let command = format!("command={command}");
+            let words = [&command, "cwd=sub", "--isolation", level, "--permissions", list.to_str().unwrap()];
+            ok(&env, "shell.run", &words);
+            assert_eq!(std::fs::read_to_string(&out).unwrap(), "text", "{level} {at}");
+            std::fs::remove_file(out).unwrap();
+            assert!(!env.project().join("out").exists());
+            // From another folder the same names are others.
+            let words = [&command, "--isolation", level, "--permissions", list.to_str().unwrap()];
+            fails(&env, "shell.run", &words, "is not allowed");
+        }
+    }
+}
+
+/// An agent whose user lets it run some commands.
+fn commanding(read: &str, written: &str) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    for path in
+        ["src/a.txt", "src/deep/b.txt", "secret/s.txt", "out/old", ".git/config", ".ai/rules/own.kappa"]
+    {
+        write(&env.project().join(path), format!("in {path}\n"));
+    }
+    write(&env.project().join(".ai/rules/own.kappa"), "rule own { guards { else -> admit } effects { } }\n");
+    write(&env.home().join("mine"), "the secret");
+    env.write_user(
+        "config/kiwi.toml",
+        format!(
+            "[profiles.mcp.permissions]\ntools = [\"**\"]\nshell_commands = [\"cat\", \"ls\", \"touch\", \"pwd\"]\nfilesystem_read = {read}\nfilesystem_write = {written}\n"
+        ),
+    );
+    assert_eq!(env.run(&["trust", "add"]).code, 0);
+    env
+}
+
+fn commanded(env: &TestEnvironment, command: &str, cwd: &str) -> (i64, String, String) {
+    let mut asked = request("shell.run", json!({"command": command, "cwd": cwd}));
+    asked.transport = kiwi_space::Transport::Mcp;
+    let outcome = call(&kernel(env), asked);
+    let text = |name: &str| outcome.result[name].as_str().unwrap_or_default().to_owned();
+    let message = outcome.error.as_ref().map(|fault| fault.message.clone()).unwrap_or_default();
+    (
+        outcome.result["exit_code"].as_i64().unwrap_or(-1),
+        text("stdout"),
+        format!("{}{message}", text("stderr")),
+    )
+}
+
+#[test]
+fn an_agents_command_sees_what_the_agent_may_read() {
+    let env = commanding("[\"**\"]", "[\"out/**\"]");
+    let run = |command: &str, cwd: &str| commanded(&env, command, cwd);
+    assert_eq!(run("cat src/a.txt", "."), (0, "in src/a.txt\n".into(), String::new()));
+    assert_eq!(run("ls", ".").1, "out\nsecret\nsrc\n");
+    assert_eq!(
+        run("cat a.txt deep/b.txt", "src"),
+        (0, "in src/a.txt\nin src/deep/b.txt\n".into(), String::new())
+    );
+    assert_eq!(
+        run("pwd; ls", "src/deep").1,
+        format!("{}\nb.txt\n", env.project().join("src/deep").display())
+    );
+    assert_eq!(run("touch out/new; ls out", ".").1, "new\nold\n");
+    assert_eq!(run("ls > list; cat list", "out").1, "list\nnew\nold\n");
+    assert!(env.project().join("out/new").exists());
+    // Nothing else is written, and nothing else is seen.
+    for command in ["touch src/new", "touch top", "touch .ai/rules/x", "touch src/a.txt"] {
+        assert_ne!(run(command, ".").0, 0, "{command}");
+    }
+    let (code, _, why) = run("ls > src/new", ".");
+    assert!(code == -1 && why.contains("writing `"), "{why}");
+    let outside = run(&format!("cat {}", env.home().join("mine").display()), ".");
+    assert!(outside.0 != 0 && !outside.1.contains("the secret"), "{outside:?}");
+    assert!(!env.project().join("src/new").exists() && !env.project().join("top").exists());
+}
+
+#[test]
+fn an_agents_command_sees_no_more_than_that() {
+    let env = commanding("[\"src/*\", \"out/**\"]", "[]");
+    let run = |command: &str| commanded(&env, command, ".");
+    assert_eq!(run("cat src/a.txt").1, "in src/a.txt\n");
+    assert_eq!(run("ls . src").1, ".:\nout\nsrc\n\nsrc:\na.txt\n");
+    for command in ["cat src/deep/b.txt", "cat secret/s.txt", "cat .ai/rules/own.kappa", "touch out/x"] {
+        let (code, seen, _) = run(command);
+        assert!(code != 0 && seen.is_empty(), "{command}: {seen}");
+    }
+    // An agent that may write everything writes beside what holds it.
+    let env = commanding("[\"**\"]", "[\"**\"]");
+    let run = |command: &str| commanded(&env, command, ".");
+    assert_eq!(run("touch src/new secret/new").0, 0);
+    for command in ["touch .ai/rules/x", "touch .git/x", "touch .git/config", "touch .ai/x"] {
+        assert_ne!(run(command).0, 0, "{command}");
+    }
+    assert!(env.project().join("src/new").exists() && !env.project().join(".git/x").exists());
+}
+
+#[test]
+fn a_person_who_asks_for_walls_reads_the_project() {
+    let env = TestEnvironment::new();
+    write(&env.project().join("sub/file"), "text");
+    let result = ok(&env, "shell.run", &["command=cat file", "cwd=sub", "--isolation", "sandboxed"]);
+    assert_eq!(result["stdout"], "text");
+    let (_, outcome) = env.json(&["run", "shell.run", "command=touch sub/new", "--isolation", "sandboxed"]);
+    assert_eq!(outcome["error"]["kind"], "tool_failed", "{outcome}");
+    assert!(!env.project().join("sub/new").exists());
 }

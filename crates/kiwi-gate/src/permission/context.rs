@@ -3,6 +3,7 @@
 use kiwi_model::Permissions;
 use std::path::Path;
 
+use super::kind::Kind;
 use super::layer::Layer;
 use super::need::Need;
 use super::protect::Protected;
@@ -43,6 +44,11 @@ impl PermissionContext {
     /// The names of the layers, the first one first.
     pub fn layers(&self) -> impl Iterator<Item = &str> {
         self.layers.iter().map(Layer::name)
+    }
+
+    /// Whether something below a folder may be allowed. Where not, there is nothing to look for.
+    pub(crate) fn may_reach_into(&self, kind: Kind, folder: &Path) -> bool {
+        self.layers.iter().all(|layer| layer.may_reach_into(kind, folder))
     }
 
     /// Everything that is to be said against these needs; nothing where they are allowed.

@@ -85,6 +85,17 @@ impl Layer {
         Some(objection(need, &self.name, &why))
     }
 
+    /// Whether one of its patterns of paths matches something below a folder.
+    pub(crate) fn may_reach_into(&self, kind: Kind, folder: &Path) -> bool {
+        let below = format!("{}/**", escape(&folder.to_string_lossy()).trim_end_matches('/'));
+        let globs = match kind {
+            Kind::FilesystemRead => &self.allowed.read,
+            Kind::FilesystemWrite => &self.allowed.write,
+            _ => return false,
+        };
+        Glob::path(&below).is_ok_and(|below| globs.iter().any(|glob| meet(glob, &below).is_some()))
+    }
+
     /// What a child declares that goes beyond this layer: the kind, the pattern, and what lies beyond.
     pub(crate) fn exceeded_by(&self, child: &Permissions, root: &Path) -> Option<(Kind, String, String)> {
         let own = &self.allowed;

@@ -14,10 +14,11 @@ pub(crate) mod glob;
 mod host;
 mod kind;
 mod layer;
-mod need;
+pub(crate) mod need;
 pub(crate) mod needs;
 pub(crate) mod path;
 mod protect;
+pub(crate) mod reach;
 pub(crate) mod shell;
 
 #[cfg(test)]
@@ -30,3 +31,4 @@ pub use layer::Layer;
 pub use need::Need;
 pub use needs::needs_of;
 pub use protect::Protected;
+pub use shell::programs_of_line;

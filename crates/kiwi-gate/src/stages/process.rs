@@ -15,6 +15,8 @@ use std::sync::Arc;
 use super::dispatch::{Dispatch, failed, refused};
 use crate::agreement::tell;
 use crate::confine;
+use crate::permission::needs::folder;
+use crate::permission::shell::Setting;
 use crate::prepare::Interpreter;
 use crate::redact::{Redacting, Redactor};
 use crate::stage::{Call, Reply};
@@ -89,7 +91,9 @@ impl Dispatch {
         let mut confinement =
             Confinement { limits: Limits { cpu, memory, pids, files }, ..Confinement::default() };
         if isolation >= Isolation::Sandboxed {
-            let opened = confine::open(&wanted.needs, &self.project, &|needs| call.may_touch(needs))?;
+            let cwd = folder(wanted.cwd.as_ref(), &self.project);
+            let setting = Setting { search_path: self.host.search_path(), cwd: &cwd, project: &self.project };
+            let opened = confine::open(&wanted.needs, &setting, &call.context())?;
             confinement.read = opened.read.into_iter().chain(own).collect();
             confinement.write = opened.write;
             confinement.entries = opened.entries;

@@ -17,10 +17,27 @@ mod wrapper;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
+use super::need::Thing;
+
 pub(crate) use judge::{needs_of_text, needs_of_words};
 pub(crate) use program::{Command, Entry, Setting};
 
-/// The files that a command line opens by redirections, for reading and for writing.
-pub(crate) fn opened_by_text(text: &str) -> (Vec<String>, Vec<String>) {
-    parse::parse(text).map(|script| (script.reads, script.writes)).unwrap_or_default()
+/// The programs that a command line runs, with their arguments and with wrappers looked through, in the order they are
+/// found. `None` where that cannot be told, or where it is never allowed.
+///
+/// Programs are told by the names they are called by: where a machine has them is not asked.
+pub fn programs_of_line(line: &str) -> Option<Vec<String>> {
+    let nowhere = Path::new("/nonexistent");
+    let setting = Setting { search_path: "/nonexistent", cwd: nowhere, project: nowhere };
+    let mut programs = Vec::new();
+    for need in needs_of_text(line, &setting) {
+        match need.thing {
+            Thing::Opaque(_) | Thing::Forbidden(_) => return None,
+            Thing::Program(_) => programs.push(need.shown),
+            _ => {}
+        }
+    }
+    Some(programs)
 }
