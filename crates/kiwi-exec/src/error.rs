@@ -230,6 +230,12 @@ pub enum ExecError {
         /// The reason.
         why: String,
     },
+    /// A host that whoever asks may not contact.
+    #[error(transparent)]
+    Unpermitted {
+        /// As whoever was asked says it.
+        fault: Box<kiwi_model::Fault>,
+    },
     /// Something on a list of hosts that is none.
     #[error("`{pattern}` is not a host that `allow_hosts` or `network_hosts` can list")]
     BadHost {
@@ -284,6 +290,7 @@ impl Explain for ExecError {
             | Self::BadPath { .. }
             | Self::BadHost { .. } => ErrorKind::InvalidManifest,
             Self::HostRefused { .. } => ErrorKind::Denied,
+            Self::Unpermitted { fault } => fault.kind,
             Self::PinsDiffer { .. } => ErrorKind::LockfileMismatch,
             Self::SandboxUnavailable { .. } | Self::LimitUnavailable { .. } => ErrorKind::SandboxUnavailable,
             Self::Cancelled
@@ -328,6 +335,7 @@ impl Explain for ExecError {
             Self::Unreachable { .. } => "check the address and the network, then try again".into(),
             Self::Untrusted { .. } => "if it is a certificate of your own, `SSL_CERT_FILE` names a file of those to trust".into(),
             Self::HostRefused { .. } => "if the tool is meant to ask it, list it in `allow_hosts` of its `config`".into(),
+            Self::Unpermitted { fault } => return fault.hint.clone(),
             Self::BadHost { .. } => {
                 "list names, `*.suffix`, addresses or networks such as `10.0.0.0/8`, each with `:port` if it matters".into()
             }
@@ -380,6 +388,7 @@ impl Explain for ExecError {
             Self::TooManyRedirects { url, limit } => json!({"url": url, "limit": limit}),
             Self::Unreachable { url, why } | Self::Untrusted { url, why } => json!({"url": url, "why": why}),
             Self::HostRefused { host, address, .. } => json!({"host": host, "address": address}),
+            Self::Unpermitted { fault } => fault.details.clone(),
             Self::NoToken { url, body, .. } => json!({"url": url, "body": body}),
             Self::NulByte { .. }
             | Self::BadVariable { .. }

@@ -70,7 +70,8 @@ pub use environment::{
 pub use error::ExecError;
 pub use hosts::HostPattern;
 pub use http::{
-    Auth, Body, HttpClient, HttpRequest, HttpResponse, KeyPlace, OAuth2Client, Payload, Reach, Redirects,
+    Auth, Body, HttpClient, HttpRequest, HttpResponse, KeyPlace, OAuth2Client, Payload, Permit, Reach,
+    Redirects,
 };
 pub use keyring::{Asking, Keyring, KeyringError};
 pub use launcher::launcher_main;

@@ -4,6 +4,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 
 use super::auth::Credential;
+use super::reach::Permit;
 use super::request::{Body, HttpRequest};
 use super::target::{Target, encode};
 use crate::error::ExecError;
@@ -27,6 +28,7 @@ pub(super) struct Asked {
     headers: HeaderMap,
     body: Option<Vec<u8>>,
     credential: Option<Credential>,
+    permit: Option<Permit>,
 }
 
 impl Asked {
@@ -59,7 +61,18 @@ impl Asked {
         if let Some(kind) = kind {
             headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
         }
-        Ok(Self { method, target, headers, body, credential: None })
+        Ok(Self { method, target, headers, body, credential: None, permit: None })
+    }
+
+    /// The same, where somebody has a say in whom it is put to, wherever it is led.
+    pub fn permitted_by(self, permit: Option<Permit>) -> Self {
+        Self { permit, ..self }
+    }
+
+    /// Whether it may be put to the one it is for now.
+    pub fn permitted(&self) -> Result<(), ExecError> {
+        let Some(permit) = &self.permit else { return Ok(()) };
+        permit(&self.target.place()).map_err(|fault| ExecError::Unpermitted { fault: Box::new(fault) })
     }
 
     /// The same, by somebody.

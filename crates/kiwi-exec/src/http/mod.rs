@@ -27,7 +27,7 @@ use tokio::time::Instant;
 
 pub use answer::{HttpResponse, Payload};
 pub use auth::{Auth, KeyPlace, OAuth2Client};
-pub use reach::Reach;
+pub use reach::{Permit, Reach};
 pub use request::{Body, HttpRequest, Redirects};
 
 use crate::error::ExecError;
@@ -71,7 +71,16 @@ impl HttpClient {
 
     /// Makes a request. Any status but success is an error that carries the answer.
     pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ExecError> {
-        let asked = Asked::new(&request)?;
+        self.send_permitted(request, None).await
+    }
+
+    /// The same, where somebody has a say in each host that is contacted on the way.
+    pub async fn send_permitted(
+        &self,
+        request: HttpRequest,
+        permit: Option<Permit>,
+    ) -> Result<HttpResponse, ExecError> {
+        let asked = Asked::new(&request)?.permitted_by(permit);
         let (url, after) = (asked.shown(), request.timeout);
         tokio::time::timeout(after, self.attempts(&asked, &request))
             .await
@@ -102,6 +111,7 @@ impl HttpClient {
         let guard = Guard::new(&request.reach, &asked.target);
         let mut followed = 0;
         loop {
+            asked.permitted()?;
             let client = self.clients.get(guard.route(&asked.target)?, asked.target.is_secure())?;
             let answer =
                 client.execute(asked.request()).await.map_err(|error| unreachable_because(&asked, &error))?;

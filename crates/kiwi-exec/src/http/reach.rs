@@ -1,5 +1,8 @@
 //! Which hosts a request may contact, as its manifest says it.
 
+use kiwi_model::Fault;
+use std::sync::Arc;
+
 use crate::hosts::HostPattern;
 
 /// Whom a request may contact. By itself: every host outside, and nobody inside.
@@ -11,3 +14,6 @@ pub struct Reach {
     /// The only other hosts that may be contacted; these may be internal.
     pub allow_hosts: Option<Vec<HostPattern>>,
 }
+
+/// Says whether a host may be contacted: `name:port`, or `unix:` and the path of a socket. Asked before each connection.
+pub type Permit = Arc<dyn Fn(&str) -> Result<(), Fault> + Send + Sync>;

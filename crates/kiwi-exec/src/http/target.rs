@@ -41,6 +41,15 @@ impl Target {
         self.socket == other.socket && self.url.origin() == other.url.origin()
     }
 
+    /// Host and port, or the socket.
+    pub fn place(&self) -> String {
+        if let Some(socket) = &self.socket {
+            return format!("unix:{}", socket.display());
+        }
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        format!("{}:{port}", self.url.host_str().unwrap_or_default())
+    }
+
     pub fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
     }

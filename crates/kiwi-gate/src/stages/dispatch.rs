@@ -63,7 +63,7 @@ impl Stage for Dispatch {
             let begun = Instant::now();
             let reply = match rendered {
                 Invocation::Process(process) => self.process(&call, process, &secrets, &redactor).await,
-                Invocation::Http(request) => self.request(call.isolation(), request, &secrets).await,
+                Invocation::Http(request) => self.request(&call, request, &secrets).await,
             };
             Ok(redactor.reply(Reply { took: begun.elapsed(), ..reply }))
         })

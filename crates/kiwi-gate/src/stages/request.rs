@@ -1,14 +1,18 @@
 //! Making an HTTP request.
 
 use kiwi_chain::{AuthCall, AuthScheme, HttpBody, HttpCall};
-use kiwi_exec::{Auth, Body, ExecError, HttpClient, HttpRequest, KeyPlace, OAuth2Client, Reach, Redirects};
+use kiwi_exec::{
+    Auth, Body, ExecError, HttpClient, HttpRequest, KeyPlace, OAuth2Client, Permit, Reach, Redirects,
+};
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation};
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::dispatch::{Dispatch, failed, refused};
 use crate::host::Host;
-use crate::stage::Reply;
+use crate::permission::Need;
+use crate::stage::{Call, Reply};
 use crate::vault::{Secrets, missing};
 
 /// As many as browsers follow before they call it a circle.
@@ -25,13 +29,13 @@ pub(crate) fn client(host: &Host) -> HttpClient {
 
 impl Dispatch {
     /// Makes a request. Secrets are looked up before anything is sent.
-    pub(super) async fn request(&self, level: Isolation, call: HttpCall, secrets: &Secrets) -> Reply {
-        let pointer = call.response.clone();
-        let request = match self.prepared(level, call, secrets) {
+    pub(super) async fn request(&self, call: &Call<'_>, wanted: HttpCall, secrets: &Secrets) -> Reply {
+        let pointer = wanted.response.clone();
+        let request = match self.prepared(call.isolation(), wanted, secrets) {
             Ok(request) => request,
             Err(fault) => return refused(fault),
         };
-        let answer = match self.http.send(request).await {
+        let answer = match self.http.send_permitted(request, permit(call)).await {
             Ok(answer) => answer.body.into_value(),
             Err(error) => return failed(&error),
         };
@@ -69,6 +73,16 @@ impl Dispatch {
             retries: call.retries,
         })
     }
+}
+
+/// Asks for each host that is about to be contacted whether the caller may: a redirect leads where no plan could tell.
+fn permit(call: &Call<'_>) -> Option<Permit> {
+    let context = call.context();
+    let judge = move |host: &str| match context.judge(&[Need::host(host)]).into_iter().next() {
+        Some(objection) => Err(objection.fault()),
+        None => Ok(()),
+    };
+    (!call.context().is_everything()).then(|| Arc::new(judge) as Permit)
 }
 
 /// Whom the request may contact. Levels with walls let a tool out to declared hosts only, or not at all.
