@@ -10,7 +10,7 @@ use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
 use crate::{components, test, tools};
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "manifest",
     "yaml",
     "canonical",
@@ -19,6 +19,7 @@ const TARGETS: [&str; 8] = [
     "kappa_parser",
     "kappa_evaluator",
     "audit_line",
+    "shell_command",
 ];
 const HEADER: &str = "\
 # Soak results
