@@ -19,10 +19,10 @@ const TURNS: usize = 2_000;
 /// Measures everything; tells whether every bar holds.
 pub fn run(setup: &Setup) -> Result<bool> {
     let mut report = Report::new("gate");
-    rules(&mut report)?;
-    peers(&mut report)?;
     path::measure(&mut report, &setup.kiwi)?;
     records::measure(&mut report)?;
+    rules(&mut report)?;
+    peers(&mut report)?;
     report.finish(&setup.out)
 }
 

@@ -1,6 +1,7 @@
 //! The whole path of a call, without what it is for: planning and the effect are counted apart, and so is the disk.
 
 use anyhow::{Context, Result, bail};
+use kiwi_gate::measured::without_effects;
 use kiwi_gate::{Arguments, Caller, Host, Kernel, Request, Session};
 use kiwi_model::ToolRef;
 use kiwi_space::{Locations, Spaces, Transport};
@@ -37,35 +38,15 @@ pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
         has_terminal: false,
     };
     let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) })?;
-    let kernel = Kernel::new(Arc::new(spaces), host)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let synced = || kernel.counters().iter().find(|(name, _)| *name == "audit_sync_us").map_or(0, |it| it.1);
-    for (what, transport, bar) in [
-        ("the gate above a bare dispatch, a person calls", Transport::Cli, Some(60.0)),
-        ("the gate above a bare dispatch, an agent calls", Transport::Mcp, None),
+    let spaces = Arc::new(spaces);
+    let idle = without_effects(Kernel::new(Arc::clone(&spaces), host.clone())?);
+    let real = Kernel::new(spaces, host)?;
+    for (what, kernel, transport, bar) in [
+        ("the gate alone, a person calls", &idle, Transport::Cli, Some(60.0)),
+        ("the gate alone, an agent calls", &idle, Transport::Mcp, None),
+        ("the gate around a Bash tool, a person calls", &real, Transport::Cli, None),
     ] {
-        // A client that stays: one session, and calls that get somewhere.
-        let session = Session::start();
-        let (mut own, mut disk) = (Samples::default(), Samples::default());
-        for number in 0..CALLS {
-            let params: Map<String, Value> = [("number".to_owned(), json!(number))].into_iter().collect();
-            let mut request = Request::new(
-                ToolRef::parse("quiet")?,
-                Arguments::from(params),
-                Caller::cli("bench"),
-                session,
-            );
-            request.transport = transport;
-            request.isolation = None;
-            let before = synced();
-            let outcome = runtime.block_on(kernel.call(request));
-            if let Some(fault) = outcome.error {
-                bail!("the call failed: {fault}");
-            }
-            let waited = synced() - before;
-            own.push(Duration::from_micros(outcome.timing_us.gate.saturating_sub(waited)));
-            disk.push(Duration::from_micros(waited));
-        }
+        let (own, disk) = calls(kernel, transport)?;
         match bar {
             Some(bar) => report.judge(what, own.p50(), Unit::Microseconds, bar, figures(&own)),
             None => report.tell(what, own.p50(), Unit::Microseconds, figures(&own)),
@@ -73,4 +54,28 @@ pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
         report.tell("  and its wait for the disk", disk.p50(), Unit::Microseconds, figures(&disk));
     }
     Ok(())
+}
+
+/// What the gate itself took for each call of a client that stays, and what it waited for the disk.
+fn calls(kernel: &Kernel, transport: Transport) -> Result<(Samples, Samples)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let synced = || kernel.counters().iter().find(|(name, _)| *name == "audit_sync_us").map_or(0, |it| it.1);
+    let session = Session::start();
+    let (mut own, mut disk) = (Samples::default(), Samples::default());
+    for number in 0..CALLS {
+        // Calls that get somewhere: the loop brake is not what is measured.
+        let params: Map<String, Value> = [("number".to_owned(), json!(number))].into_iter().collect();
+        let arguments = Arguments::from(params);
+        let mut request = Request::new(ToolRef::parse("quiet")?, arguments, Caller::cli("bench"), session);
+        request.transport = transport;
+        let before = synced();
+        let outcome = runtime.block_on(kernel.call(request));
+        if let Some(fault) = outcome.error {
+            bail!("the call failed: {fault}");
+        }
+        let waited = synced() - before;
+        own.push(Duration::from_micros(outcome.timing_us.gate.saturating_sub(waited)));
+        disk.push(Duration::from_micros(waited));
+    }
+    Ok((own, disk))
 }

@@ -37,7 +37,7 @@ pub struct Kernel {
     pub(crate) config: Arc<Config>,
     pub(crate) admission: Arc<Admission>,
     tool_lock: Arc<ToolLock>,
-    stages: Vec<Box<dyn Stage>>,
+    pub(crate) stages: Vec<Box<dyn Stage>>,
     /// What the configuration gave rise to say.
     notices: Vec<String>,
 }
