@@ -30,7 +30,7 @@ pub struct RateLimit {
 impl RateConfig {
     /// What holds where nothing is written: selector, calls a session, calls a minute.
     pub const DEFAULTS: [(&'static str, u64, u64); 3] =
-        [("filesystem.write", 100, 60), ("shell.run", 50, 30), (UPSTREAM, 200, 120)];
+        [("filesystem.write", 100, 100), ("shell.run", 50, 50), (UPSTREAM, 200, 200)];
 
     /// The limits in force: what is written, completed with the defaults of the selectors that have some.
     pub fn in_force(&self) -> BTreeMap<String, RateLimit> {
@@ -195,17 +195,17 @@ mod tests {
     fn what_is_left_out_has_its_default_and_a_project_only_tightens() {
         let limit = |session, minute| RateLimit { session: Some(session), minute: Some(minute) };
         let all = RateConfig::default().in_force();
-        assert_eq!(all["filesystem.write"], limit(100, 60));
-        assert_eq!(all["shell.run"], limit(50, 30));
-        assert_eq!(all["@mcp"], limit(200, 120));
+        assert_eq!(all["filesystem.write"], limit(100, 100));
+        assert_eq!(all["shell.run"], limit(50, 50));
+        assert_eq!(all["@mcp"], limit(200, 200));
         let user = rate(json!({"shell.run": {"session": 500}, "deploy.*": {"minute": 2}}));
-        assert_eq!(user.in_force()["shell.run"], limit(500, 30));
+        assert_eq!(user.in_force()["shell.run"], limit(500, 50));
         // A project that says nothing about a tool leaves the user's number alone.
         let project = rate(json!({"deploy.*": {"minute": 9, "session": 4}, "@mcp": {"session": 900}}));
         let both = user.tightened_by(&project).in_force();
-        assert_eq!(both["shell.run"], limit(500, 30));
+        assert_eq!(both["shell.run"], limit(500, 50));
         assert_eq!(both["deploy.*"], limit(4, 2));
-        assert_eq!(both["@mcp"], limit(200, 120));
+        assert_eq!(both["@mcp"], limit(200, 200));
         assert!(serde_json::from_value::<RateConfig>(json!({"x": {"hour": 3}})).is_err());
     }
 
