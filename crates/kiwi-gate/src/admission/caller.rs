@@ -58,11 +58,12 @@ impl Admission {
             return self.new_context(call).map(Arc::new);
         }
         let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(context) = contexts.get(&call.profile.name) {
+        let key = (call.profile.name.clone(), call.profile.is_agent);
+        if let Some(context) = contexts.get(&key) {
             return Ok(Arc::clone(context));
         }
         let context = Arc::new(self.new_context(call)?);
-        contexts.insert(call.profile.name.clone(), Arc::clone(&context));
+        contexts.insert(key, Arc::clone(&context));
         Ok(context)
     }
 

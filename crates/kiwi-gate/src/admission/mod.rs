@@ -39,8 +39,8 @@ pub(crate) struct Admission {
     pub counters: Counters,
     /// The digest over the project's configuration, as it was when an agent first called.
     project: OnceLock<Result<Option<Digest>, String>>,
-    /// What callers may touch, by profile.
-    contexts: Mutex<BTreeMap<String, Arc<PermissionContext>>>,
+    /// What callers may touch, by profile and by whether an agent has it.
+    contexts: Mutex<BTreeMap<(String, bool), Arc<PermissionContext>>>,
 }
 
 impl Admission {

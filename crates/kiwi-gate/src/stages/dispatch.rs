@@ -2,7 +2,7 @@
 
 use kiwi_chain::{Invocation, invocation};
 use kiwi_exec::{ExecError, HttpClient, Launcher};
-use kiwi_model::{Explain, Fault};
+use kiwi_model::{ErrorKind, Explain, Fault};
 use kiwi_space::{Config, Spaces};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,6 +55,9 @@ impl Dispatch {
 impl Stage for Dispatch {
     fn run<'a>(&'a self, call: Call<'a>, _next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
+            if call.admitted.is_none() {
+                return Err(Fault::new(ErrorKind::Internal, "the call was not admitted"));
+            }
             let environment = |name: &str| self.host.environment.get(name).cloned();
             let rendered =
                 invocation(call.plan(), &call.params, &environment).map_err(|error| error.fault())?;

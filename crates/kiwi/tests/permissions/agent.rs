@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::TestEnvironment;
-use crate::support::kernel::{call, kernel};
+use crate::support::kernel::{call, kernel, request};
 use crate::support::server::Server;
 use crate::support::write;
 use crate::{agent, agent_with, bash, by_agent, policy, trusted};
@@ -102,6 +102,22 @@ fn what_holds_an_agent_is_not_written_by_one() {
     assert!(outcome.error.is_none() && !project.join("src/a.txt").exists(), "{outcome:?}");
     // A person may.
     assert_eq!(env.run(&["run", "filesystem.write", "path=.ai/rules/note.txt", "content=x"]).code, 0);
+}
+
+/// One server, one profile for both, and the person first: what holds the agent is not the person's.
+#[test]
+fn an_agent_with_a_persons_profile_is_still_an_agent() {
+    let env = trusted();
+    env.write("rules/own.kappa", "rule own { guards { else -> admit } effects { } }\n");
+    env.write_user("config/kiwi.toml", "[transports]\nmcp = \"cli\"\n");
+    let kernel = kernel(&env);
+    let write = json!({"path": ".ai/rules/own.kappa", "content": "# gone\n"});
+    let allowed = call(&kernel, request("filesystem.write", json!({"path": "a.txt", "content": "a"})));
+    assert!(allowed.error.is_none(), "{allowed:?}");
+    assert_eq!(policy(&call(&kernel, by_agent("filesystem.write", write.clone()))).0, "permission");
+    let rules = env.project().join(".ai/rules/own.kappa");
+    assert!(std::fs::read_to_string(&rules).unwrap().contains("rule own"));
+    assert!(call(&kernel, request("filesystem.write", write)).error.is_none(), "a person may");
 }
 
 #[test]
