@@ -202,6 +202,7 @@ impl Kernel {
             chain: Vec::new(),
             chain_hash: None,
             result: reply.result,
+            content: reply.content,
             stderr: reply.stderr,
             error,
             warnings: self.notices.iter().cloned().chain(planned.warnings()).chain(reply.warnings).collect(),

@@ -40,6 +40,9 @@ pub struct Outcome {
     pub chain_hash: Option<Digest>,
     /// What the tool printed: a JSON value if it is one, else text.
     pub result: Value,
+    /// An upstream server's answer as it gave it, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
     /// What it printed beside that.
     pub stderr: String,
     /// What went wrong.
@@ -64,6 +67,7 @@ impl Outcome {
             chain: Vec::new(),
             chain_hash: None,
             result: Value::Null,
+            content: None,
             stderr: String::new(),
             error: Some(fault),
             warnings: Vec::new(),

@@ -104,6 +104,7 @@ impl Redactor {
         }
         Reply {
             result: self.value(reply.result),
+            content: reply.content.map(|content| self.value(content)),
             stderr: self.text(&reply.stderr),
             failure: reply.failure.map(|fault| self.fault(fault)),
             loop_notice: reply.loop_notice,

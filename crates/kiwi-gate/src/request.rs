@@ -2,6 +2,7 @@
 
 use kiwi_chain::read_assignment;
 use kiwi_exec::{Unwatched, Watch};
+use kiwi_mcp::{Relay, Silent};
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::{Isolation, ToolRef};
 use kiwi_space::{ProfileLayer, Transport};
@@ -16,9 +17,18 @@ use crate::approvals::Pending;
 pub struct Caller(String);
 
 impl Caller {
+    /// As much of a client's name as is kept.
+    const MOST_OF_A_NAME: usize = 64;
+
     /// A person at a terminal.
     pub fn cli(user: &str) -> Self {
         Self(format!("cli:{user}"))
+    }
+
+    /// An agent's client, by the name it gives itself. Nothing is decided by that name.
+    pub fn mcp(client: &str) -> Self {
+        let name: String = client.chars().filter(|c| !c.is_control()).take(Self::MOST_OF_A_NAME).collect();
+        Self(format!("mcp:{}", if name.is_empty() { "unknown" } else { &name }))
     }
 
     /// As records show it.
@@ -131,6 +141,8 @@ pub struct Request {
     pub dry_run: bool,
     /// Sees output while the tool runs.
     pub watch: Arc<dyn Watch>,
+    /// Hears and answers what an upstream server says and asks while it works.
+    pub relay: Arc<dyn Relay>,
     /// Ends the call from outside.
     pub cancel: Cancel,
 }
@@ -153,6 +165,7 @@ impl Request {
             on_ask: None,
             dry_run: false,
             watch: Arc::new(Unwatched),
+            relay: Arc::new(Silent),
             cancel: Cancel::default(),
         }
     }

@@ -72,6 +72,8 @@ impl<'a> Call<'a> {
 pub struct Reply {
     /// The result.
     pub result: Value,
+    /// An upstream server's answer as it gave it, where one was asked.
+    pub content: Option<Value>,
     /// What was printed beside it.
     pub stderr: String,
     /// Why it failed, if it did: an effect that fails still has output.

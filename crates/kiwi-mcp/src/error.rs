@@ -1,0 +1,138 @@
+//! What can go wrong with an upstream server.
+
+use kiwi_model::{ErrorKind, Explain};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A fact about a server, or about the file that names it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum McpError {
+    /// No file names it.
+    #[error("there is no MCP server `{name}`")]
+    UnknownServer {
+        /// The name that was asked for.
+        name: String,
+        /// Names there are.
+        known: Vec<String>,
+    },
+    /// A registry file is wrong.
+    #[error("{}: {problem}", file.display())]
+    BadRegistry {
+        /// Which.
+        file: PathBuf,
+        /// What is wrong, with line and column where they are known.
+        problem: String,
+    },
+    /// What was written down about a server cannot be read or written.
+    #[error("what is known about MCP servers cannot be kept: {problem}")]
+    Store {
+        /// Why.
+        problem: String,
+    },
+    /// It does not start, does not answer, or has gone.
+    #[error("the MCP server `{server}` {problem}")]
+    Unavailable {
+        /// Which.
+        server: String,
+        /// What happened, as the end of a sentence.
+        problem: String,
+        /// The last it wrote to its standard error.
+        stderr: String,
+    },
+    /// It took too long.
+    #[error("the MCP server `{server}` did not answer within {seconds} s")]
+    Timeout {
+        /// Which.
+        server: String,
+        /// The time it had.
+        seconds: u64,
+    },
+    /// The caller changed its mind.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// It answered with an error of the protocol.
+    #[error("the MCP server `{server}` refused: {message}")]
+    Protocol {
+        /// Which.
+        server: String,
+        /// Code of JSON-RPC.
+        code: i32,
+        /// What it said.
+        message: String,
+        /// What else it said.
+        data: Option<Value>,
+    },
+    /// It needs to know who asks.
+    #[error("the MCP server `{server}` wants to know who asks")]
+    Unauthorized {
+        /// Which.
+        server: String,
+        /// What it or its authorization server said.
+        problem: String,
+    },
+    /// A project names it and nobody trusts that project.
+    #[error("the MCP server `{server}` is named by a project that is not trusted")]
+    Untrusted {
+        /// Which.
+        server: String,
+    },
+    /// Its definition is not what a person agreed to.
+    #[error("the tool `{tool}` is in quarantine: {why}")]
+    Quarantined {
+        /// Which tool.
+        tool: String,
+        /// Its server.
+        server: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Explain for McpError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownServer { .. } => ErrorKind::NotFound,
+            Self::BadRegistry { .. } => ErrorKind::Usage,
+            Self::Store { .. } => ErrorKind::Internal,
+            Self::Unavailable { .. } | Self::Unauthorized { .. } => ErrorKind::UpstreamUnavailable,
+            Self::Timeout { .. } => ErrorKind::Timeout,
+            Self::Cancelled | Self::Protocol { .. } => ErrorKind::ToolFailed,
+            Self::Untrusted { .. } => ErrorKind::Denied,
+            Self::Quarantined { .. } => ErrorKind::IntegrityMismatch,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownServer { known, .. } if known.is_empty() => {
+                "`kiwi mcp add NAME -- COMMAND` adds one".to_owned()
+            }
+            Self::UnknownServer { known, .. } => format!("there are: {}", known.join(", ")),
+            Self::BadRegistry { .. } => "mend the file, or `kiwi mcp remove` the entry".to_owned(),
+            Self::Store { .. } => "look at the folder's permissions and free space".to_owned(),
+            Self::Unavailable { server, .. } => {
+                format!("`kiwi mcp refresh {server}` tries again and shows more")
+            }
+            Self::Timeout { .. } => "give it more time with `timeout` in mcp_registry.yaml".to_owned(),
+            Self::Cancelled | Self::Protocol { .. } => return None,
+            Self::Unauthorized { server, .. } => format!("`kiwi mcp login {server}` asks for access"),
+            Self::Untrusted { .. } => "`kiwi trust add` in the project says that you trust it".to_owned(),
+            Self::Quarantined { server, .. } => format!("`kiwi mcp review {server}` shows the difference"),
+        })
+    }
+
+    fn details(&self) -> Value {
+        match self {
+            Self::Unavailable { server, stderr, .. } => json!({"server": server, "stderr": stderr}),
+            Self::Protocol { server, code, data, .. } => {
+                json!({"server": server, "code": code, "data": data})
+            }
+            Self::Unauthorized { server, problem } => json!({"server": server, "problem": problem}),
+            Self::Timeout { server, .. } | Self::Untrusted { server } => json!({"server": server}),
+            Self::Quarantined { server, tool, why } => {
+                json!({"server": server, "tool": tool, "quarantine": why})
+            }
+            _ => Value::Null,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The leash on other MCP servers: one pooled, pinned and policed connection to each.
+//!
+//! **Owns** the list of servers, what each of them was seen to offer and what a person agreed to
+//!, the connections , and the three of them together.
+//!
+//! **Deliberately absent**: policy about callers (the gate has decided before anything is asked of a server), starting
+//! processes and opening connections (both come from `kiwi-exec`), and any type of the protocol library: what crosses
+//! this crate's border is JSON and the types below.
+//!
+//! Read first: [`Server`] (who), [`Definition`] and [`Standing`] (what, and whether a person agreed to it), [`Relay`]
+//! (what a server may say and ask while it works).
+
+mod answer;
+mod definition;
+mod error;
+mod relay;
+mod server;
+
+pub use answer::Answer;
+pub use definition::{Definition, Listing};
+pub use error::McpError;
+pub use relay::{Asked, Capability, Refusal, Relay, RelayFuture, Silent};
+pub use server::{HttpAuth, Reach, Server, ServerName, ServerNameError};
