@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
+use crate::mcp;
 use crate::shell::{Shell, cache, find, root};
 
 /// The kernel's bars: planning, launching, looking up, hashing.
@@ -83,28 +84,9 @@ fn target() -> Result<PathBuf> {
     Ok(PathBuf::from(folder.context("cargo does not say where it builds")?))
 }
 
-/// The interpreter of a virtual environment that has exactly what a requirements file pins; made anew when that changes.
+/// The interpreter of a peer's virtual environment.
 fn peer_environment(name: &str, requirements: &Path) -> Result<PathBuf> {
-    let wanted = std::fs::read_to_string(requirements)
-        .with_context(|| format!("cannot read {}", requirements.display()))?;
-    let folder = cache()?.join("peers").join(name);
-    let (python, stamp) = (folder.join("bin/python"), folder.join("installed.txt"));
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) && python.is_file() {
-        return Ok(python);
-    }
-    println!("setting up the peer {name} (once; kept under target/xtask)");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)?;
-    }
-    Shell::new("python3")?
-        .args(["-m", "venv"])
-        .args([&folder])
-        .run()
-        .context("python3 cannot make a virtual environment (Debian: python3-venv)")?;
-    Shell::new(&python)?
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-        .args([requirements])
-        .run()?;
-    std::fs::write(&stamp, wanted)?;
-    Ok(python)
+    let peers = cache()?.join("peers");
+    std::fs::create_dir_all(&peers)?;
+    mcp::environment(&peers.join(name), requirements)
 }

@@ -13,6 +13,7 @@ mod components;
 mod containers;
 mod docs;
 mod machine;
+mod mcp;
 mod report;
 mod shell;
 mod soak;
@@ -32,6 +33,7 @@ usage: cargo xtask COMMAND
   soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
                         and add a dated row to docs/src/soak.md
   engines COMMAND…      run one command with the container engines that tests use
+  mcp COMMAND…          run one command with the MCP clients, servers and suites that tests use
   docs                  build the guide with a pinned mdBook into docs/book/";
 
 fn main() -> ExitCode {
@@ -57,6 +59,7 @@ fn run(args: &[String]) -> Result<()> {
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),
         ["engines", program, words @ ..] => containers::run(program, words),
+        ["mcp", program, words @ ..] => mcp::run(program, words),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -8,7 +8,7 @@ use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
-use crate::{components, test, tools};
+use crate::{components, mcp, test, tools};
 
 const TARGETS: [&str; 9] = [
     "manifest",
@@ -44,7 +44,11 @@ pub fn run(minutes: u64) -> Result<()> {
     let outcome = fuzz(&mut report, &folder, minutes, &mut executions).and_then(|()| {
         report.step("storms", "every suite with full counts", || {
             let engines = Engines::start()?;
-            test::workspace(&mut tally, &[("KIWI_SOAK", "1"), (containers::VARIABLE, engines.folder())])
+            let mcp = mcp::folder()?;
+            let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
+            let variables =
+                [("KIWI_SOAK", "1"), (containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp)];
+            test::workspace(&mut tally, &variables)
         })
     });
     report.summary();

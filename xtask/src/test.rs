@@ -1,12 +1,12 @@
 //! `cargo xtask test`: all set-up and all checks, in order; the first failure ends it.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
-use crate::{components, machine, tools};
+use crate::{components, machine, mcp, tools};
 
 /// Runs everything.
 pub fn run() -> Result<()> {
@@ -31,9 +31,11 @@ pub fn run() -> Result<()> {
             .run()
     })?;
     let engines = report.step("engines", "Docker and Podman of their own", Engines::start)?;
+    let mcp = report.step("mcp", "the conformance suite, real clients and servers", mcp::folder)?;
+    let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
     let mut tally = Tally::default();
     report.step("tests", "every suite, fuzz corpora replayed among them", || {
-        workspace(&mut tally, &[(containers::VARIABLE, engines.folder())])
+        workspace(&mut tally, &[(containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp)])
     })?;
     drop(engines);
     report.step("doc tests", "cargo test --doc", || {

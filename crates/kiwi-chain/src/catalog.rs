@@ -38,6 +38,8 @@ pub enum Form {
     OneFile,
     /// A folder with a manifest.
     Folder,
+    /// It has none: a server offers it.
+    Upstream,
 }
 
 /// What the computed integrity must equal.

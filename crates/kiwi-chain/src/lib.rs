@@ -21,6 +21,7 @@ mod render;
 mod resolve;
 mod schema;
 mod template;
+mod upstream;
 mod validate;
 mod verify;
 
@@ -36,5 +37,6 @@ pub use plan::{Plan, plan};
 pub use render::{Invocation, Limits, Needs, ProcessCall, invocation, needs};
 pub use resolve::{MAX_LINKS, find, resolve, versions};
 pub use schema::Caches;
+pub use upstream::{UpstreamAction, UpstreamCall};
 pub use validate::{Mode, Report, validate};
 pub use verify::{changes, verify};

@@ -14,6 +14,7 @@ use crate::merge::{Merged, merge};
 use crate::params;
 use crate::resolve::resolve;
 use crate::schema::Caches;
+use crate::upstream::{UpstreamAction, UpstreamCall};
 use crate::validate::{Mode, Report, link_key, validate};
 use crate::verify::verify;
 
@@ -107,6 +108,11 @@ impl Plan {
     /// The merged configuration.
     pub fn merged(&self) -> Result<&Merged, ChainError> {
         self.prepared.merged.as_ref().map_err(Clone::clone)
+    }
+
+    /// The upstream server it asks, and for what.
+    pub fn upstream(&self) -> Option<(&str, UpstreamAction)> {
+        self.prepared.merged.as_ref().ok().and_then(UpstreamCall::target)
     }
 
     /// The schema of the parameters.

@@ -11,6 +11,7 @@ use crate::error::ChainError;
 use crate::http::{AuthCall, AuthScheme, HostChoice, HttpBody, HttpCall};
 use crate::merge::{Entrypoint, Merged, Primitive};
 use crate::plan::Plan;
+use crate::upstream::UpstreamCall;
 use crate::template::{Insert, Names, Rendered, as_text, render};
 
 /// Larger values reach a tool on standard input only.
@@ -23,6 +24,8 @@ pub enum Invocation {
     Process(ProcessCall),
     /// Make a request.
     Http(HttpCall),
+    /// Ask an upstream server.
+    Upstream(UpstreamCall),
 }
 
 /// One program start.
@@ -108,6 +111,7 @@ impl Invocation {
                 }),
             ),
             Self::Http(call) => call.describe(),
+            Self::Upstream(call) => call.describe(),
         }
     }
 }
@@ -126,6 +130,11 @@ pub fn invocation(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Invocation, ChainError> {
     let merged = plan.merged()?;
+    if let Some((server, action)) = UpstreamCall::target(merged) {
+        let timeout = merged.template.get("timeout").and_then(Value::as_f64);
+        let arguments = params.clone();
+        return Ok(Invocation::Upstream(UpstreamCall { server: server.to_owned(), action, arguments, timeout }));
+    }
     let renderer = Renderer::new(plan, merged, params, environment);
     match merged.primitive {
         Primitive::Subprocess => renderer.process(merged).map(Invocation::Process),
@@ -140,7 +149,11 @@ pub fn needs(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Needs, ChainError> {
     let merged = plan.merged()?;
-    Renderer::new(plan, merged, params, environment).needs(&merged.template)
+    let mut needs = Renderer::new(plan, merged, params, environment).needs(&merged.template)?;
+    if let Some((server, action)) = UpstreamCall::target(merged) {
+        needs.actions.push((server.to_owned(), action.name().to_owned()));
+    }
+    Ok(needs)
 }
 
 fn limits(config: &Map<String, Value>) -> Limits {

@@ -78,7 +78,7 @@ fn the_runtime_says_whose_packages_go_into_an_environment() {
         let plan = catalog.plan("t").unwrap();
         match invocation(&plan, &serde_json::Map::new(), &|_| None).unwrap() {
             Invocation::Process(call) => assert_eq!(call.environment, expected, "{tool}"),
-            Invocation::Http(_) => panic!("{tool}"),
+            Invocation::Http(_) | Invocation::Upstream(_) => panic!("{tool}"),
         }
     }
 }
@@ -218,7 +218,7 @@ fn called(config: &str) -> kiwi_chain::HttpCall {
     let params = plan.check_params(serde_json::Map::new()).unwrap();
     match invocation(&plan, &params, &|_| Some("value".into())).unwrap() {
         Invocation::Http(call) => call,
-        Invocation::Process(_) => panic!("not http"),
+        Invocation::Process(_) | Invocation::Upstream(_) => panic!("not http"),
     }
 }
 

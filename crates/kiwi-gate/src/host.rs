@@ -1,14 +1,16 @@
 //! What the gate knows about the machine: handed in by the face, never looked up.
 
+use kiwi_mcp::Authorize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The variables a tool always gets, where the host has them.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Facts about the machine.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Host {
     /// Kiwi's own environment.
     pub environment: BTreeMap<String, String>,
@@ -20,6 +22,8 @@ pub struct Host {
     pub scratch: PathBuf,
     /// Whether a person sits before it, who can be asked to unlock a keyring.
     pub has_terminal: bool,
+    /// Who asks that person for access to an upstream server.
+    pub authorize: Option<Arc<dyn Authorize>>,
 }
 
 impl Host {

@@ -2,6 +2,7 @@
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
 use kiwi_exec::{Launcher, Limits};
+use kiwi_mcp::Upstreams;
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, ErrorKind, Explain, Fault, Status, ToolRef, canonical};
@@ -15,6 +16,7 @@ use std::time::Instant;
 
 use crate::admission::{Admission, OnDeny};
 use crate::agreement::Planned;
+use crate::catalogue::Catalogue;
 use crate::audit::{AuditLog, Durability, Place, now};
 use crate::host::Host;
 use crate::keyring;
@@ -24,6 +26,7 @@ use crate::prepare::Preparer;
 use crate::request::Request;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
 use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
+use crate::upstream;
 use crate::vault::Vault;
 
 /// The kernel: spaces, plans, the audit log and the stages.
@@ -56,18 +59,20 @@ impl Kernel {
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
-        let dispatch = Dispatch::new(
-            Arc::clone(&host),
-            &spaces,
-            Arc::clone(&config),
-            launcher.clone(),
-            Arc::clone(&preparer),
+        let upstreams = upstream::servers(&spaces, &host, &launcher, &http, &vault);
+        let dispatch = Dispatch {
+            project: spaces.project_root().unwrap_or(&host.cwd).to_path_buf(),
+            host: Arc::clone(&host),
+            launcher: launcher.clone(),
             http,
-            Arc::clone(&vault),
-        );
+            vault: Arc::clone(&vault),
+            preparer: Arc::clone(&preparer),
+            config: Arc::clone(&config),
+            upstreams: Arc::clone(&upstreams),
+        };
         let turns = Turns::new(&spaces);
         let planner = Arc::new(Planner {
-            spaces,
+            catalogue: Catalogue { spaces, upstreams },
             caches: Caches::default(),
             validation: match config.mode {
                 kiwi_space::Mode::Strict => Mode::Strict,
@@ -120,7 +125,7 @@ impl Kernel {
 
     /// The spaces this kernel reads.
     pub fn spaces(&self) -> &Spaces {
-        &self.planner.spaces
+        self.planner.spaces()
     }
 
     /// Hits and misses of every cache, by name.
@@ -143,7 +148,7 @@ impl Kernel {
 
     /// The tool that is meant, whether or not its chain is sound.
     pub fn find(&self, tool: &ToolRef) -> Result<Arc<Tool>, Fault> {
-        kiwi_chain::find(self.planner.spaces.as_ref(), tool).map_err(|error| error.fault())
+        kiwi_chain::find(&self.planner.catalogue, tool).map_err(|error| error.fault())
     }
 
     /// What builds the walls of sandboxes here, and what limits of whole calls are held by; each found out by trying.
@@ -162,9 +167,17 @@ impl Kernel {
         self.launcher.start_ahead();
     }
 
+    /// The upstream servers.
+    pub fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.planner.catalogue.upstreams
+    }
+
     /// Makes a call. Whatever happens is in the outcome.
     pub async fn call(&self, request: Request) -> Outcome {
         let begun = Instant::now();
+        if let Err(error) = self.upstreams().ensure(&request.tool.id).await {
+            return self.unplanned(&request, upstream::fault(&error), begun).await;
+        }
         let (planned, params) = match self.prepared(&request) {
             Ok(prepared) => prepared,
             Err(unprepared) => {

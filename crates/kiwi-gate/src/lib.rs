@@ -13,6 +13,7 @@ mod agreement;
 mod approvals;
 mod audit;
 mod cache;
+mod catalogue;
 mod check;
 mod confine;
 mod credentials;
@@ -38,6 +39,8 @@ mod rulebook;
 mod rules;
 mod stage;
 mod stages;
+mod trust;
+mod upstream;
 mod vault;
 
 pub use admission::{Judge, Objection, OnDeny, ToolAdmissionDenied, Why};

@@ -53,7 +53,10 @@ impl Lockfiles<'_> {
         plan.require().map_err(|error| error.fault())?;
         let environment = self.kernel.preparer.freeze(plan, progress).await?;
         let now = format!("{:.0}", jiff::Timestamp::now());
-        freeze(plan, environment, &now)
+        let frozen = freeze(plan, environment, &now);
+        let upstream = self.kernel.planner.definition(plan);
+        frozen
+            .map(|frozen| Lockfile { upstream, ..frozen })
             .ok_or_else(|| Fault::new(ErrorKind::Internal, "a chain without links cannot be frozen"))
     }
 

@@ -1,16 +1,19 @@
 //! From what is asked to what would run: freely, or by what was agreed.
 
-use kiwi_chain::{Caches, Catalog as _, Difference, Mode, Pins, Plan, compare, freeze, versions};
+use kiwi_chain::{
+    Caches, Catalog as _, Difference, Mode, Pins, Plan, UpstreamAction, compare, freeze, versions,
+};
 use kiwi_model::lockfile::{LockMode, Lockfile, short};
 use kiwi_model::{Explain, Fault, ToolRef, Version};
 use kiwi_space::{SpaceError, Spaces, Stored};
-use std::sync::Arc;
+use serde_json::Value;
 
+use crate::catalogue::Catalogue;
 use crate::agreement::{Agreement, Planned, mismatch, missing};
 
 /// Plans calls.
 pub(crate) struct Planner {
-    pub spaces: Arc<Spaces>,
+    pub catalogue: Catalogue,
     pub caches: Caches,
     /// How chains are validated.
     pub validation: Mode,
@@ -21,6 +24,11 @@ pub(crate) struct Planner {
 }
 
 impl Planner {
+    /// The spaces.
+    pub fn spaces(&self) -> &Spaces {
+        &self.catalogue.spaces
+    }
+
     /// What resolves today, whatever was agreed.
     pub fn free(&self, ask: &ToolRef) -> Result<Plan, Fault> {
         self.pinned(ask, Pins::none())
@@ -28,7 +36,7 @@ impl Planner {
 
     /// What resolves with some versions preferred.
     pub fn pinned(&self, ask: &ToolRef, pins: &Pins) -> Result<Plan, Fault> {
-        kiwi_chain::plan(self.spaces.as_ref(), ask, pins, self.validation, &self.caches)
+        kiwi_chain::plan(&self.catalogue, ask, pins, self.validation, &self.caches)
             .map_err(|error| error.fault())
     }
 
@@ -37,9 +45,16 @@ impl Planner {
         let plan = self.pinned(ask, &Pins::from(lock))?;
         // What the runtime installs is looked at when it is there, not here.
         let frozen = freeze(&plan, lock.environment.clone(), &lock.generated_at);
-        let frozen = frozen.map(|frozen| Lockfile { upstream: lock.upstream.clone(), ..frozen });
+        let frozen = frozen.map(|frozen| Lockfile { upstream: self.definition(&plan), ..frozen });
         let differences = frozen.map(|frozen| compare(lock, &frozen)).unwrap_or_default();
         Ok((plan, differences))
+    }
+
+    /// The definition of the upstream tool that a plan calls, as it stands in the book.
+    pub fn definition(&self, plan: &Plan) -> Option<Value> {
+        let (server, action) = plan.upstream()?;
+        let UpstreamAction::Tool(name) = action else { return None };
+        self.catalogue.upstreams.definition(server, &name)
     }
 
     /// What a call would run.
@@ -61,17 +76,17 @@ impl Planner {
     fn mode(&self, wanted: Option<LockMode>) -> LockMode {
         match wanted.max(self.lock_mode) {
             Some(mode) => mode,
-            None if self.unattended && self.spaces.locks().any() => LockMode::Strict,
+            None if self.unattended && self.spaces().locks().any() => LockMode::Strict,
             None => LockMode::Warn,
         }
     }
 
     /// The lockfile of the nearest and highest version that has one, among those the call allows.
     pub fn agreed(&self, ask: &ToolRef) -> Result<Option<Stored>, Fault> {
-        for candidate in versions(self.spaces.as_ref(), ask).map_err(|error| error.fault())? {
+        for candidate in versions(&self.catalogue, ask).map_err(|error| error.fault())? {
             // A version that cannot be read cannot run; if it is the one that is meant, the plan says so.
-            let Ok(tool) = self.spaces.load(&candidate) else { continue };
-            match self.spaces.locks().load(&tool.category, &candidate.id, &candidate.version) {
+            let Ok(tool) = self.catalogue.load(&candidate) else { continue };
+            match self.spaces().locks().load(&tool.category, &candidate.id, &candidate.version) {
                 Ok(Some(stored)) => return Ok(Some(stored)),
                 // A category that cannot be a folder cannot hold a lockfile either.
                 Ok(None) | Err(SpaceError::BadPath { .. }) => {}
@@ -89,7 +104,7 @@ impl Planner {
             let lock = Some(Agreement { stored, differences, twin });
             return Ok(Planned { plan, mode, lock, objection: None });
         }
-        for alternative in self.spaces.locks().alternatives(&stored) {
+        for alternative in self.spaces().locks().alternatives(&stored) {
             let (plan, differences) = self.by(ask, &alternative.lock)?;
             if differences.is_empty() {
                 let lock = Some(Agreement { stored: alternative, differences, twin: None });
@@ -106,7 +121,7 @@ impl Planner {
         let own = plan.tools().first().map(|leaf| {
             let (id, version) = (&leaf.manifest.tool_id, &leaf.manifest.version);
             let hash = short(&plan.chain_hash());
-            self.spaces.locks().load_alternative(&leaf.category, id, version, &hash)
+            self.spaces().locks().load_alternative(&leaf.category, id, version, &hash)
         });
         let own = own.transpose().map_err(|error| error.fault())?.flatten();
         let lock = own.map(|stored| Agreement { stored, differences: Vec::new(), twin: None });
@@ -120,12 +135,12 @@ impl Planner {
         stored.lock.environment.as_ref()?;
         let (id, version) = (&stored.name.tool_id, &stored.name.version);
         let twin =
-            self.spaces.locks().load_alternative(&stored.category, id, version, &stored.lock.chain_hash);
+            self.spaces().locks().load_alternative(&stored.category, id, version, &stored.lock.chain_hash);
         twin.ok().flatten().filter(|twin| twin.name != stored.name)
     }
 
     pub fn locked_versions(&self, ask: &ToolRef) -> Vec<Version> {
-        let entries = self.spaces.locks().of(&ask.id).unwrap_or_default();
+        let entries = self.spaces().locks().of(&ask.id).unwrap_or_default();
         let mut versions: Vec<Version> = entries.into_iter().map(|entry| entry.name.version).collect();
         versions.sort();
         versions.dedup();

@@ -71,10 +71,12 @@ pub enum McpError {
         problem: String,
     },
     /// A project names it and nobody trusts that project.
-    #[error("the MCP server `{server}` is named by a project that is not trusted")]
+    #[error("the MCP server `{server}` is named by the project alone: {problem}")]
     Untrusted {
         /// Which.
         server: String,
+        /// Why the project is not trusted.
+        problem: String,
     },
     /// Its definition is not what a person agreed to.
     #[error("the tool `{tool}` is in quarantine: {why}")]
@@ -128,7 +130,7 @@ impl Explain for McpError {
                 json!({"server": server, "code": code, "data": data})
             }
             Self::Unauthorized { server, problem } => json!({"server": server, "problem": problem}),
-            Self::Timeout { server, .. } | Self::Untrusted { server } => json!({"server": server}),
+            Self::Timeout { server, .. } | Self::Untrusted { server, .. } => json!({"server": server}),
             Self::Quarantined { server, tool, why } => {
                 json!({"server": server, "tool": tool, "quarantine": why})
             }

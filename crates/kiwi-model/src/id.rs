@@ -1,4 +1,5 @@
-//! Tool ids: `[a-z][a-z0-9_]*` segments, dotted by namespace.
+//! Tool ids: `[a-z][a-z0-9_]*` segments, dotted by namespace; for a tool of an upstream server, the server's name and
+//! the tool's own spelling.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +11,9 @@ const PRIMITIVES: [&str; 2] = ["subprocess", "http_client"];
 
 /// File systems limit a name to 255 bytes; this leaves room for `@version` and an extension.
 const MAX_LEN: usize = 128;
+
+/// The same for the id of an upstream tool, whose parts are chosen by others.
+const MAX_UPSTREAM_LEN: usize = 200;
 
 /// The id of a tool, known to be well formed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,13 +31,33 @@ pub struct IdError {
 }
 
 impl ToolId {
-    /// Reads an id.
+    /// Reads an id that a file can define.
     pub fn parse(id: &str) -> Result<Self, IdError> {
         if id.len() <= MAX_LEN && id.split('.').all(is_segment) {
             Ok(Self(id.to_owned()))
         } else {
             Err(IdError { id: id.chars().take(MAX_LEN).collect() })
         }
+    }
+
+    /// Reads an id that can be called: one that a file can define, or one of an upstream server's tools.
+    pub fn callable(id: &str) -> Result<Self, IdError> {
+        Self::parse(id).or_else(|error| {
+            let (server, tool) = id.split_once('.').ok_or(error.clone())?;
+            Self::upstream(server, tool).ok_or(error)
+        })
+    }
+
+    /// The id of an upstream server's tool; none where its name holds what no id can.
+    pub fn upstream(server: &str, tool: &str) -> Option<Self> {
+        let mut bytes = server.bytes();
+        let is_server = bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+            && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+        let mut bytes = tool.bytes();
+        let is_tool = bytes.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+        let id = format!("{server}.{tool}");
+        (is_server && is_tool && id.len() <= MAX_UPSTREAM_LEN).then_some(Self(id))
     }
 
     /// The id as written.
@@ -63,7 +87,7 @@ impl std::fmt::Display for ToolId {
 impl TryFrom<String> for ToolId {
     type Error = IdError;
     fn try_from(id: String) -> Result<Self, IdError> {
-        Self::parse(&id)
+        Self::callable(&id)
     }
 }
 
@@ -93,6 +117,18 @@ mod tests {
         {
             assert!(ToolId::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn an_upstream_tool_keeps_its_own_spelling() {
+        for good in ["github.create-pr", "my-server.getThing", "a.B.c", "a._x", "a.1", "a.b"] {
+            assert_eq!(ToolId::callable(good).map(String::from), Ok(good.to_owned()));
+        }
+        for bad in ["create-pr", "A.b", "a.", "a.-x", "a.b/c", "a..b", "a.b c", "a.é", "-a.b", &format!("a.{}", "b".repeat(200))]
+        {
+            assert!(ToolId::callable(bad).is_err(), "{bad:?}");
+        }
+        assert!(ToolId::parse("github.create-pr").is_err());
     }
 
     #[test]

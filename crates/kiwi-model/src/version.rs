@@ -20,7 +20,7 @@ impl ToolRef {
             None => (text, None),
             Some((id, requirement)) => (id, Some(requirement)),
         };
-        let id = ToolId::parse(id).map_err(|error| {
+        let id = ToolId::callable(id).map_err(|error| {
             Fault::new(ErrorKind::NotFound, error.to_string())
                 .with_hint("`kiwi tool list` shows the tools that are here")
         })?;

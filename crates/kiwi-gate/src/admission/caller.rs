@@ -1,6 +1,6 @@
 //! What the caller's profile says about a call.
 
-use kiwi_space::TrustState;
+use kiwi_chain::Form;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -8,6 +8,7 @@ use super::{Admission, Judge, Objection};
 use crate::permission::glob::Glob;
 use crate::permission::{Kind, Layer, PermissionContext, Protected, needs_of};
 use crate::stage::Call;
+use crate::trust;
 
 impl Admission {
     /// Everything that speaks against the call from the caller's side.
@@ -17,7 +18,8 @@ impl Admission {
             return (Arc::default(), objections);
         };
         let (id, profile) = (&leaf.manifest.tool_id, call.profile);
-        if !profile.spaces.contains(&leaf.space) {
+        // Which upstream servers a caller may ask is said by `mcp_actions`, whoever names them.
+        if leaf.form != Form::Upstream && !profile.spaces.contains(&leaf.space) {
             let reason = format!(
                 "profile `{}` may not call tools of the {} space, and `{id}` is one",
                 profile.name,
@@ -86,27 +88,12 @@ impl Admission {
 
     /// Agents run nothing in a project that its user has not trusted as it is.
     fn distrusted(&self, call: &Call<'_>) -> Option<Objection> {
-        if !call.profile.is_agent || self.host.trusts_everything() {
+        if !call.profile.is_agent {
             return None;
         }
-        let project = self.spaces.project_root()?;
         let read = || self.spaces.project_config().map_err(|error| error.to_string());
-        let config = match self.project.get_or_init(read) {
-            Ok(config) => *config,
-            Err(why) => return Some(untrusted(format!("the project's configuration cannot be read: {why}"))),
-        };
-        let state = self.spaces.trust().and_then(|trust| trust.state(project, config));
-        match state {
-            Ok(TrustState::Trusted) => None,
-            Ok(TrustState::Unknown) => {
-                Some(untrusted(format!("the project `{}` is not trusted", project.display())))
-            }
-            Ok(TrustState::Changed) => Some(untrusted(format!(
-                "the configuration of the project `{}` has changed since it was trusted",
-                project.display()
-            ))),
-            Err(error) => Some(untrusted(format!("whether the project is trusted cannot be read: {error}"))),
-        }
+        let config = || self.project.get_or_init(read).clone();
+        trust::problem(&self.spaces, &self.host, config).map(untrusted)
     }
 }
 
@@ -127,7 +114,7 @@ fn denied(reason: String) -> Objection {
     Objection::policy(Judge::Permission, "permission", reason)
 }
 
-fn untrusted(reason: String) -> Objection {
+pub(crate) fn untrusted(reason: String) -> Objection {
     let hint = "look at its `.ai/config/`, then `kiwi trust add` in the project's folder";
     Objection::policy(Judge::Permission, "trust", reason).with_hint(hint)
 }

@@ -14,7 +14,7 @@
 //!
 //! 1. writes the group's lines and entries into the head and syncs it (the only sync a call waits for),
 //! 2. writes the lines into the session files and the entries into the journal,
-//! 3. writes `done` into the head.
+//! 3. writes `done` into the head, with the next group or when it closes the log.
 //!
 //! Every 256 lines a checkpoint syncs the session files, their folders and the journal, and begins a new head behind
 //! them, signed.

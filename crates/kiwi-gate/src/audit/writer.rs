@@ -23,6 +23,8 @@ use crate::request::Session;
 const MOST_KEPT: usize = 256;
 /// Or so many bytes.
 const MOST_BYTES: u64 = 1 << 20;
+/// What the head says behind a group that is in its files.
+const DONE: &str = "done\n";
 
 /// Whether to wait for the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,24 @@ struct Seen {
     file: File,
     inode: u64,
     head: Head,
+    /// The last group is in its files, and the head does not say so yet: the next write does.
+    owes_done: bool,
+}
+
+impl Seen {
+    /// What is owed to the head.
+    fn owed(&self) -> &'static str {
+        if self.owes_done { DONE } else { "" }
+    }
+}
+
+/// A file by which processes exclude each other, and which file that is.
+#[derive(Debug)]
+struct Journal {
+    file: File,
+    identity: (u64, u64),
+    /// How long it was when it was locked.
+    len: u64,
 }
 
 /// Writes the log of one space.
@@ -54,7 +74,7 @@ struct Seen {
 pub(super) struct Writer {
     place: Place,
     /// Open as long as this is; locked while a group is written.
-    journal: Option<File>,
+    journal: Option<Journal>,
     is_held: bool,
     seen: Option<Seen>,
     files: SessionFiles,
@@ -93,16 +113,13 @@ impl Writer {
     /// Takes the lock; `false` if somebody else has it and this is not to wait.
     pub fn hold(&mut self, patience: Patience) -> std::io::Result<bool> {
         while !self.is_held {
-            let journal = if let Some(journal) = self.journal.take() {
-                journal
-            } else {
-                fs_err::create_dir_all(&self.place.folder)?;
-                let mut options = fs_err::OpenOptions::new();
-                options.read(true).append(true).create(true).open(&self.place.journal)?.into_parts().0
+            let mut journal = match self.journal.take() {
+                Some(journal) => journal,
+                None => self.open_journal()?,
             };
             match patience {
-                Patience::Waits => journal.lock()?,
-                Patience::Tries => match journal.try_lock() {
+                Patience::Waits => journal.file.lock()?,
+                Patience::Tries => match journal.file.try_lock() {
                     Ok(()) => {}
                     Err(TryLockError::WouldBlock) => {
                         self.journal = Some(journal);
@@ -113,8 +130,8 @@ impl Writer {
             }
             // A file that is no longer there by its name excludes nobody.
             let named = std::fs::metadata(&self.place.journal).ok();
-            let own = journal.metadata()?;
-            if named.is_some_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())) {
+            if let Some(named) = named.filter(|named| (named.dev(), named.ino()) == journal.identity) {
+                journal.len = named.len();
                 self.journal = Some(journal);
                 self.is_held = true;
             }
@@ -122,10 +139,18 @@ impl Writer {
         Ok(true)
     }
 
+    fn open_journal(&self) -> std::io::Result<Journal> {
+        fs_err::create_dir_all(&self.place.folder)?;
+        let mut options = fs_err::OpenOptions::new();
+        let file = options.read(true).append(true).create(true).open(&self.place.journal)?.into_parts().0;
+        let own = file.metadata()?;
+        Ok(Journal { file, identity: (own.dev(), own.ino()), len: own.len() })
+    }
+
     /// Gives the lock back.
     pub fn release(&mut self) {
         self.is_held = false;
-        if self.journal.as_ref().is_some_and(|journal| journal.unlock().is_err()) {
+        if self.journal.as_ref().is_some_and(|journal| journal.file.unlock().is_err()) {
             self.journal = None;
         }
     }
@@ -153,7 +178,8 @@ impl Writer {
         }
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         let before = seen.head.len;
-        if let Err(error) = seen.file.write_all(draft.head.as_bytes()) {
+        let written = format!("{}{}", seen.owed(), draft.head);
+        if let Err(error) = seen.file.write_all(written.as_bytes()) {
             let _ = seen.file.set_len(before);
             return Err(error.to_string());
         }
@@ -179,13 +205,8 @@ impl Writer {
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         seen.head.kept.extend(draft.kept);
         seen.head.done = seen.head.kept.len();
-        seen.head.len += draft.head.len() as u64;
-        if seen.file.write_all(b"done\n").is_err() {
-            // It is done all the same; whoever writes next finds that out.
-            self.seen = None;
-            return Ok(());
-        }
-        seen.head.len += 5;
+        seen.head.len += written.len() as u64;
+        seen.owes_done = true;
         if (seen.head.kept.len() >= MOST_KEPT || seen.head.len >= MOST_BYTES) && self.checkpoint().is_err() {
             // The group itself is on disk. The next one has to find out what is wrong.
             self.is_doubtful = true;
@@ -198,8 +219,8 @@ impl Writer {
     fn draft(&mut self, group: &mut [Item]) -> Result<Draft, String> {
         let Some(seen) = &self.seen else { return Err("the head is not open".into()) };
         let (mut n, mut prev) = (seen.head.n(), seen.head.hash());
-        let journal = self.journal.as_ref().and_then(|journal| journal.metadata().ok());
-        let mut draft = Draft { journal_len: journal.map_or(0, |journal| journal.len()), ..Draft::default() };
+        let journal_len = self.journal.as_ref().map_or(0, |journal| journal.len);
+        let mut draft = Draft { journal_len, ..Draft::default() };
         let day = (self.day)();
         for item in group {
             let file = match self.files.of(&self.place.folder, item.session, &day) {
@@ -251,7 +272,7 @@ impl Writer {
         }
         let journal =
             self.journal.as_mut().ok_or_else(|| std::io::Error::other("the journal is not open"))?;
-        journal.write_all(draft.journal.as_bytes())
+        journal.file.write_all(draft.journal.as_bytes())
     }
 
     /// Takes a group back that did not get into its files, the head last: what is in a file is always in the head. What
@@ -261,7 +282,7 @@ impl Writer {
             .lines
             .keys()
             .try_for_each(|session| self.files.get(*session).map_or(Ok(()), SessionFile::cut));
-        let journal = self.journal.as_ref().map_or(Ok(()), |journal| journal.set_len(draft.journal_len));
+        let journal = self.journal.as_ref().map_or(Ok(()), |journal| journal.file.set_len(draft.journal_len));
         if sessions.is_ok()
             && journal.is_ok()
             && let Some(seen) = &self.seen
@@ -284,15 +305,17 @@ impl Writer {
                     seen.file.seek(SeekFrom::Start(seen.head.len)).map_err(text)?;
                     seen.file.read_to_end(&mut more).map_err(text)?;
                     seen.head.feed(&more, Tail::Whole)?;
+                    // Whoever wrote it saw to what was open before.
+                    seen.owes_done = false;
+                    // The half of a line that somebody was writing when he was killed.
+                    if now.len() > seen.head.len {
+                        seen.file.set_len(seen.head.len).map_err(text)?;
+                    }
                 }
                 _ => self.load().map_err(|error| format!("the head of the log cannot be read: {error}"))?,
             },
         }
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
-        // The half of a line that somebody was writing when he was killed.
-        if seen.file.metadata().map_err(text)?.len() > seen.head.len {
-            seen.file.set_len(seen.head.len).map_err(text)?;
-        }
         let is_other_boot = self.boot.is_empty() || seen.head.base.boot != self.boot;
         if self.is_doubtful || is_other_boot {
             self.files.forget();
@@ -324,8 +347,11 @@ impl Writer {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(text)?;
         let head = Head::parse(&bytes, &self.boot)?;
+        if bytes.len() as u64 > head.len {
+            file.set_len(head.len).map_err(text)?;
+        }
         let inode = file.metadata().map_err(text)?.ino();
-        self.seen = Some(Seen { file, inode, head });
+        self.seen = Some(Seen { file, inode, head, owes_done: false });
         Ok(())
     }
 
@@ -333,7 +359,7 @@ impl Writer {
     fn begin(&mut self) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
         let mut journal = Vec::new();
-        if let Some(file) = &mut self.journal {
+        if let Some(Journal { file, .. }) = &mut self.journal {
             file.seek(SeekFrom::Start(0)).map_err(text)?;
             file.read_to_end(&mut journal).map_err(text)?;
         }
@@ -355,11 +381,12 @@ impl Writer {
         let text = |error: std::io::Error| error.to_string();
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         let restored = recover::complete(&self.place, &seen.head, from).map_err(text)?;
-        let said = if restored == 0 { "done\n".to_owned() } else { format!("restored {restored}\ndone\n") };
+        let said = if restored == 0 { DONE.to_owned() } else { format!("restored {restored}\n{DONE}") };
         seen.file.write_all(said.as_bytes()).map_err(text)?;
         seen.head.len += said.len() as u64;
         seen.head.base.restored += restored;
         seen.head.done = seen.head.kept.len();
+        seen.owes_done = false;
         Ok(())
     }
 
@@ -384,11 +411,11 @@ impl Writer {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        (self.sync)(journal).map_err(text)?;
+        (self.sync)(&journal.file).map_err(text)?;
         let base = Base {
             n: seen.head.n(),
             hash: seen.head.hash(),
-            journal: journal.metadata().map_err(text)?.len(),
+            journal: journal.file.metadata().map_err(text)?.len(),
             boot: self.boot.clone(),
             ..seen.head.base.clone()
         };
@@ -420,7 +447,7 @@ impl Writer {
             Ok((file, inode))
         };
         let (file, inode) = make().map_err(|error| error.to_string())?;
-        self.seen = Some(Seen { file, inode, head });
+        self.seen = Some(Seen { file, inode, head, owes_done: false });
         Ok(())
     }
 
@@ -452,10 +479,11 @@ impl Writer {
             return Ok(());
         }
         self.refresh()?;
-        let Some(head) = self.head().filter(|head| !head.is_signed()) else { return Ok(()) };
-        let signed = self.sign(head.n(), head.hash())?;
+        let unsigned = self.head().filter(|head| !head.is_signed()).map(|head| (head.n(), head.hash()));
+        let signed = unsigned.map(|(n, hash)| self.sign(n, hash)).transpose()?;
         let Some(seen) = &mut self.seen else { return Ok(()) };
-        seen.file.write_all(signed_line(&signed).as_bytes()).map_err(text)
+        let line = signed.as_ref().map(signed_line).unwrap_or_default();
+        seen.file.write_all(format!("{}{line}", seen.owed()).as_bytes()).map_err(text)
     }
 
     #[cfg(test)]

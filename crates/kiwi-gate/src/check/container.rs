@@ -18,7 +18,7 @@ impl Kernel {
         let anything = |_: &str| Some(String::new());
         let container = match invocation(plan, &any, &anything) {
             Ok(Invocation::Process(process)) => process.container,
-            Ok(Invocation::Http(_)) => None,
+            Ok(Invocation::Http(_) | Invocation::Upstream(_)) => None,
             Err(error) => return vec![Finding::of(error.fault(), &leaf.path)],
         };
         let Some(container) = container else { return Vec::new() };

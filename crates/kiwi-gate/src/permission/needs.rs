@@ -40,11 +40,13 @@ pub fn needs_of(
     needed.extend(plan.secrets().iter().map(|name| Need::name(Kind::Secrets, name)));
     let cwd = match &rendered {
         Invocation::Process(call) => folder(call.cwd.as_ref(), project),
-        Invocation::Http(_) => project.to_path_buf(),
+        Invocation::Http(_) | Invocation::Upstream(_) => project.to_path_buf(),
     };
     let setting = Setting { search_path: host.search_path(), cwd: &cwd, project };
     needed.extend(declared.commands.iter().flat_map(|command| needs_of_command(command, &setting)));
     match &rendered {
+        // Whom it asks is among what the chain declares.
+        Invocation::Upstream(_) => {}
         Invocation::Http(call) => needed.extend(hosts(call)),
         Invocation::Process(call) => {
             needed.extend(call.container.iter().flat_map(|container| container_needs(container, project)));

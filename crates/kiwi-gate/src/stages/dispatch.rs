@@ -2,8 +2,9 @@
 
 use kiwi_chain::{Invocation, invocation};
 use kiwi_exec::{ExecError, HttpClient, Launcher};
+use kiwi_mcp::Upstreams;
 use kiwi_model::{ErrorKind, Explain, Fault};
-use kiwi_space::{Config, Spaces};
+use kiwi_space::Config;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,30 +17,18 @@ use crate::vault::Vault;
 
 /// The last stage.
 pub(crate) struct Dispatch {
-    pub(super) host: Arc<Host>,
-    pub(super) launcher: Launcher,
-    pub(super) http: Arc<HttpClient>,
-    vault: Arc<Vault>,
-    pub(super) preparer: Arc<Preparer>,
-    pub(super) config: Arc<Config>,
+    pub host: Arc<Host>,
+    pub launcher: Launcher,
+    pub http: Arc<HttpClient>,
+    pub vault: Arc<Vault>,
+    pub preparer: Arc<Preparer>,
+    pub config: Arc<Config>,
+    pub upstreams: Arc<Upstreams>,
     /// What `{project_dir}` stands for, and where tools work.
-    pub(super) project: PathBuf,
+    pub project: PathBuf,
 }
 
 impl Dispatch {
-    pub fn new(
-        host: Arc<Host>,
-        spaces: &Spaces,
-        config: Arc<Config>,
-        launcher: Launcher,
-        preparer: Arc<Preparer>,
-        http: Arc<HttpClient>,
-        vault: Arc<Vault>,
-    ) -> Self {
-        let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
-        Self { host, launcher, http, vault, preparer, config, project }
-    }
-
     /// The time a call has: what its manifest says, else what the configuration says.
     pub(super) fn timeout(&self, own: Option<f64>) -> Duration {
         own.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -67,6 +56,7 @@ impl Stage for Dispatch {
             let reply = match rendered {
                 Invocation::Process(process) => self.process(&call, process, &secrets, &redactor).await,
                 Invocation::Http(request) => self.request(&call, request, &secrets).await,
+                Invocation::Upstream(wanted) => self.upstream(&call, wanted).await,
             };
             Ok(redactor.reply(Reply { took: begun.elapsed(), ..reply }))
         })

@@ -8,6 +8,7 @@ mod record;
 mod request;
 mod tool_lock;
 mod turns;
+mod upstream;
 
 pub(crate) use container::image_source;
 pub(crate) use dispatch::Dispatch;

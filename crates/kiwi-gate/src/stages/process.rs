@@ -187,7 +187,7 @@ fn put_runner(wanted: &mut ProcessCall, runner: Option<(usize, String)>, leaf: O
 pub(crate) fn form(tool: &Tool) -> PackageForm {
     match tool.form {
         Form::OneFile if tool.files.len() == 1 => PackageForm::OneFile,
-        Form::OneFile | Form::Folder => PackageForm::Folder,
+        Form::OneFile | Form::Folder | Form::Upstream => PackageForm::Folder,
     }
 }
 

@@ -28,7 +28,7 @@ impl LockName {
     /// prerelease or build could swallow the hash of an alternative does the content decide; see [`LockName::settle`].
     pub fn parse(file_name: &str) -> Option<Self> {
         let (tool, rest) = file_name.strip_suffix(SUFFIX)?.split_once('@')?;
-        let tool_id = ToolId::parse(tool).ok()?;
+        let tool_id = ToolId::callable(tool).ok()?;
         if let Ok(version) = Version::parse(rest) {
             return Some(Self { tool_id, version, alternative: None });
         }

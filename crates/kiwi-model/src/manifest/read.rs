@@ -245,8 +245,8 @@ impl Reader<'_> {
                 );
                 None
             }
+            Some(text) if text == self.source.id.as_str() => Some(self.source.id.clone()),
             Some(text) => match ToolId::parse(text) {
-                Ok(id) if id == self.source.id => Some(id),
                 Ok(id) => {
                     let message = format!("`tool_id` is `{id}` but the file says `{}`", self.source.id);
                     self.problem("/tool_id", message, Some("rename the file or folder, or the tool"));
