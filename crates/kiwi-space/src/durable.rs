@@ -9,12 +9,17 @@ use crate::error::SpaceError;
 
 /// Replaces a file: written beside it, synced, renamed over it, the folder synced.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), SpaceError> {
+    write_as(path, bytes, 0o644)
+}
+
+/// The same, with these permissions.
+pub(crate) fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SpaceError> {
     let folder = path.parent().unwrap_or(path);
     make_folder(folder)?;
     let unwritable = |error| SpaceError::unwritable(path, error);
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).map_err(unwritable)?;
     file.write_all(bytes).map_err(unwritable)?;
-    file.as_file().set_permissions(Permissions::from_mode(0o644)).map_err(unwritable)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode)).map_err(unwritable)?;
     file.as_file().sync_all().map_err(unwritable)?;
     file.persist(path).map_err(|error| SpaceError::unwritable(path, error.error))?;
     sync_folder(folder)

@@ -35,6 +35,8 @@ mod root;
 mod rules;
 mod scaffold;
 mod script;
+mod seen;
+mod settings;
 mod spaces;
 mod stamp;
 mod system;
@@ -55,5 +57,7 @@ pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, 
 pub use private_folder::{PrivateFolder, Turn};
 pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
+pub use seen::Seen;
+pub use settings::Settings;
 pub use spaces::{Locations, Spaces};
 pub use trust::{Trust, TrustState, Trusted};

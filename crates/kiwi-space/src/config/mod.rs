@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use crate::error::SpaceError;
 use profile::Profiles;
-use read::{open_anywhere, open_inside, read};
+use read::read;
+
+pub(crate) use read::{open_anywhere, open_inside};
 
 pub use file::{ConfigFile, KeyringUse, Mode, config_schema};
 pub use profile::{OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection, Transport};

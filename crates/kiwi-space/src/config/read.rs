@@ -23,17 +23,27 @@ pub(super) const KNOWN: [(&str, &[&str]); 7] = [
 /// Sections that decide what a caller may do. What is misspelt there must not be passed over: they are read strictly.
 pub(super) const STRICT: [&str; 6] = ["approvals", "budget", "loops", "profiles", "rates", "transports"];
 
-pub(super) type Open = fn(&Root, &Path) -> Result<Option<std::fs::File>, SpaceError>;
+pub(super) type Open = fn(&Root, &str, &Path) -> Result<Option<std::fs::File>, SpaceError>;
 
-pub(super) fn open_inside(root: &Root, _path: &Path) -> Result<Option<std::fs::File>, SpaceError> {
-    match root.open_file(FILE) {
+/// A file of a space that must lie in it.
+pub(crate) fn open_inside(
+    root: &Root,
+    relative: &str,
+    _path: &Path,
+) -> Result<Option<std::fs::File>, SpaceError> {
+    match root.open_file(relative) {
         Ok(Opened { file, .. }) => Ok(Some(file)),
         Err(error) if error.is_absent() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-pub(super) fn open_anywhere(_root: &Root, path: &Path) -> Result<Option<std::fs::File>, SpaceError> {
+/// A file of a space that may be linked from elsewhere.
+pub(crate) fn open_anywhere(
+    _root: &Root,
+    _relative: &str,
+    path: &Path,
+) -> Result<Option<std::fs::File>, SpaceError> {
     let target = match path.canonicalize() {
         Ok(target) => target,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
@@ -58,7 +68,7 @@ pub(super) fn read(
     let Some(ai) = ai else { return Ok(ConfigFile::default()) };
     let Some(root) = Root::open(ai)? else { return Ok(ConfigFile::default()) };
     let path = ai.join(FILE);
-    let Some(file) = open(&root, &path)? else { return Ok(ConfigFile::default()) };
+    let Some(file) = open(&root, FILE, &path)? else { return Ok(ConfigFile::default()) };
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| SpaceError::unreadable(&path, error))?;
     parse(&bytes, &path, warnings)
