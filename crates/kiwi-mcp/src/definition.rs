@@ -35,7 +35,10 @@ impl Definition {
 
     /// Its identity.
     pub fn digest(&self) -> Digest {
-        Digest::of(canonical(&self.document()).unwrap_or_default().as_bytes())
+        let document = self.document();
+        // A number that has no canonical form is told apart by its own spelling.
+        let text = canonical(&document).unwrap_or_else(|_| document.to_string());
+        Digest::of(text.as_bytes())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong with an upstream server.
 
 use kiwi_model::{ErrorKind, Explain};
+use kiwi_space::SpaceError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -21,6 +22,24 @@ pub enum McpError {
         /// Which.
         file: PathBuf,
         /// What is wrong, with line and column where they are known.
+        problem: String,
+    },
+    /// An entry cannot be written as it was asked for.
+    #[error("{problem}")]
+    BadEntry {
+        /// Why.
+        problem: String,
+        /// What to do instead.
+        hint: String,
+    },
+    /// What was written down about a server is not what Kiwi wrote.
+    #[error("what is known about the MCP server `{server}` is damaged: `{}`: {problem}", file.display())]
+    Damaged {
+        /// Which.
+        server: String,
+        /// Where it is written.
+        file: PathBuf,
+        /// What is wrong with it.
         problem: String,
     },
     /// What was written down about a server cannot be read or written.
@@ -90,17 +109,31 @@ pub enum McpError {
     },
 }
 
+impl McpError {
+    /// A space that does not give or take what is kept in it.
+    #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+    pub(crate) fn store(error: SpaceError) -> Self {
+        Self::Store { problem: error.to_string() }
+    }
+}
+
+impl From<SpaceError> for McpError {
+    fn from(error: SpaceError) -> Self {
+        Self::store(error)
+    }
+}
+
 impl Explain for McpError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownServer { .. } => ErrorKind::NotFound,
-            Self::BadRegistry { .. } => ErrorKind::Usage,
+            Self::BadRegistry { .. } | Self::BadEntry { .. } => ErrorKind::Usage,
             Self::Store { .. } => ErrorKind::Internal,
             Self::Unavailable { .. } | Self::Unauthorized { .. } => ErrorKind::UpstreamUnavailable,
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Cancelled | Self::Protocol { .. } => ErrorKind::ToolFailed,
             Self::Untrusted { .. } => ErrorKind::Denied,
-            Self::Quarantined { .. } => ErrorKind::IntegrityMismatch,
+            Self::Quarantined { .. } | Self::Damaged { .. } => ErrorKind::IntegrityMismatch,
         }
     }
 
@@ -110,7 +143,13 @@ impl Explain for McpError {
                 "`kiwi mcp add NAME -- COMMAND` adds one".to_owned()
             }
             Self::UnknownServer { known, .. } => format!("there are: {}", known.join(", ")),
-            Self::BadRegistry { .. } => "mend the file, or `kiwi mcp remove` the entry".to_owned(),
+            Self::BadRegistry { .. } => "mend the file at that place".to_owned(),
+            Self::BadEntry { hint, .. } => hint.clone(),
+            Self::Damaged { server, .. } => {
+                format!(
+                    "if the change is not yours, find out whose it is; `kiwi mcp review {server} --forget` lets its tools be agreed to anew"
+                )
+            }
             Self::Store { .. } => "look at the folder's permissions and free space".to_owned(),
             Self::Unavailable { server, .. } => {
                 format!("`kiwi mcp refresh {server}` tries again and shows more")
@@ -134,6 +173,8 @@ impl Explain for McpError {
             Self::Quarantined { server, tool, why } => {
                 json!({"server": server, "tool": tool, "quarantine": why})
             }
+            Self::BadRegistry { file, .. } => json!({"file": file}),
+            Self::Damaged { server, file, .. } => json!({"server": server, "file": file}),
             _ => Value::Null,
         }
     }

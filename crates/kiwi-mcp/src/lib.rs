@@ -11,13 +11,21 @@
 //! (what a server may say and ask while it works).
 
 mod answer;
+mod book;
 mod definition;
+mod edit;
 mod error;
+mod registry;
 mod relay;
+mod scan;
 mod server;
 
 pub use answer::Answer;
+pub use book::{Book, Choice, Difference, Noted, Package, Page, Standing, Why};
 pub use definition::{Definition, Listing};
+pub use edit::unified;
 pub use error::McpError;
+pub use registry::Registry;
 pub use relay::{Asked, Capability, Refusal, Relay, RelayFuture, Silent};
+pub use scan::{Finding, Suspicion, scan, scan_text};
 pub use server::{HttpAuth, Reach, Server, ServerName, ServerNameError};
