@@ -30,6 +30,7 @@ impl Warm {
             cwd: project.root(),
             scratch: std::env::temp_dir(),
             has_terminal: false,
+            authorize: None,
         };
         let kernel = Kernel::new(Arc::new(spaces(project)?), host).map_err(|fault| anyhow!(fault.message))?;
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime")?;

@@ -36,6 +36,7 @@ pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
         cwd: project.clone(),
         scratch: scratch.path().to_owned(),
         has_terminal: false,
+        authorize: None,
     };
     let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) })?;
     let spaces = Arc::new(spaces);

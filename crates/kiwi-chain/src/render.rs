@@ -11,8 +11,8 @@ use crate::error::ChainError;
 use crate::http::{AuthCall, AuthScheme, HostChoice, HttpBody, HttpCall};
 use crate::merge::{Entrypoint, Merged, Primitive};
 use crate::plan::Plan;
-use crate::upstream::UpstreamCall;
 use crate::template::{Insert, Names, Rendered, as_text, render};
+use crate::upstream::UpstreamCall;
 
 /// Larger values reach a tool on standard input only.
 const MAX_PARAM_VARIABLE: usize = 4096;
@@ -133,7 +133,12 @@ pub fn invocation(
     if let Some((server, action)) = UpstreamCall::target(merged) {
         let timeout = merged.template.get("timeout").and_then(Value::as_f64);
         let arguments = params.clone();
-        return Ok(Invocation::Upstream(UpstreamCall { server: server.to_owned(), action, arguments, timeout }));
+        return Ok(Invocation::Upstream(UpstreamCall {
+            server: server.to_owned(),
+            action,
+            arguments,
+            timeout,
+        }));
     }
     let renderer = Renderer::new(plan, merged, params, environment);
     match merged.primitive {

@@ -1,8 +1,9 @@
 //! The only room that acts on the world: it starts processes and opens connections.
 //!
-//! **Owns** the two primitives (`subprocess` as [`Launcher::run`], `http_client` as [`HttpClient::send`]), the
-//! supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs, prepared environments of language
-//! packages ([`Environments`]), containers ([`Containers`]), and the way to the desktop's keyring ([`Keyring`]).
+//! **Owns** the two primitives (`subprocess` as [`Launcher::run`], `http_client` as [`HttpClient::send`]), processes
+//! that stay ([`Launcher::serve`]), the supervisor that outlives Kiwi itself ([`launcher_main`]), finding programs,
+//! prepared environments of language packages ([`Environments`]), containers ([`Containers`]), and the way to the
+//! desktop's keyring ([`Keyring`]).
 //!
 //! **Deliberately absent**: policy (whoever calls has already decided), the environment (every variable and path is
 //! passed in), printing, and shells (programs get an argv list). What a level of isolation promises is either enforced
@@ -31,6 +32,7 @@
 //! launcher ──▶ (bwrap ──▶) launcher, inside ──▶ tool ──▶ whatever it starts
 //! ```
 
+mod begin;
 mod capture;
 mod command;
 mod confinement;
@@ -54,6 +56,7 @@ mod refused;
 mod run;
 mod running;
 mod sandbox;
+mod serve;
 mod snapshot;
 mod which;
 mod wire;
@@ -78,4 +81,5 @@ pub use launcher::launcher_main;
 pub use leftover::KeptSnapshot;
 pub use memory::keep_memory_private;
 pub use process::{Exit, Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
+pub use serve::{Serving, ServingEnd};
 pub use which::ProgramSearch;

@@ -1,24 +1,16 @@
 //! Running one process from beginning to end: the `subprocess` primitive.
 
-use kiwi_model::Isolation;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::time::Instant;
 
+use crate::begin::{Asked, Begun, Input, Ordered};
 use crate::capture::Capture;
 use crate::error::ExecError;
-use crate::memfd::sealed_stdin;
-use crate::order::Order;
-use crate::place::{Placed, Placement};
-use crate::process::{Finished, Launcher, Package, Process, Stream, Watch};
-use crate::refused::Refused;
-use crate::running::{MARGIN, Running, Started};
-use crate::sandbox::{self, Hosts, Proxy};
-use crate::snapshot::random_name;
-use crate::wire::{self, Launch, Opening, Raw, Report, Stage};
+use crate::process::{Finished, Launcher, Process, Stream, Watch};
+use crate::running::{MARGIN, Running};
+use crate::wire::{Report, Stage};
 
 impl Launcher {
     /// Runs a process and waits until it, and everything it started, has ended.
@@ -43,42 +35,14 @@ impl Launcher {
         cancel: impl Future<Output = ()>,
     ) -> Result<Finished, ExecError> {
         let mut cancel = pin!(cancel);
-        let hosts = Hosts::parse(&process.confinement.network.hosts)?;
-        let builder = tokio::select! {
-            builder = sandbox::choose(self, &process) => builder?,
-            () = &mut cancel => return Err(ExecError::Cancelled),
-        };
-        let ahead = self.ahead.take();
-        let call = ahead.as_ref().map_or_else(random_name, |started| Ok(started.call().to_owned()))?;
-        let Order { mut launch, placement } = Order::draw_up(self, &process, builder, &call)?;
-        let Process { cwd, stdin, timeout, output_cap, packages, isolation: level, .. } = process;
-
-        let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
-        let (mut running, pipes) = Running::adopt(self, started)?;
-        let begun = async {
-            let stdout = Capture::new(Stream::Stdout, pipes.stdout, output_cap)?;
-            let stderr = Capture::new(Stream::Stderr, pipes.stderr, output_cap)?;
-            // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
-            // being loaded, the files are put in place.
-            let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
-            running.tell(&framed(&opening)?, &[]).await?;
-            let Placed { snapshot, sealed } = tokio::select! {
-                placed = place(placement, packages) => placed?,
-                () = &mut cancel => return Err(ExecError::Cancelled),
-            };
-            running.snapshot = snapshot;
-            launch.files = sealed.len();
-            let stdin = if launch.stdin { Some(sealed_stdin(&stdin)?) } else { None };
-            let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
-            let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
-            let (proxy, channel) = proxy.unzip();
-            let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
-            let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
-            running.tell(&framed(&launch)?, &descriptors).await?;
-            Ok((stdout, stderr, proxy))
-        };
-        let (stdout, stderr, proxy) = match begun.await {
-            Ok(begun) => begun,
+        let (timeout, output_cap) = (process.timeout, process.output_cap);
+        let input = Input::of(&process.stdin);
+        let asked = Asked { process, input, held, ahead: self.ahead.take() };
+        let Begun { running, pipes, proxy, order } = self.begin(asked, cancel.as_mut()).await?;
+        let captures = Capture::new(Stream::Stdout, pipes.stdout, output_cap)
+            .and_then(|stdout| Ok((stdout, Capture::new(Stream::Stderr, pipes.stderr, output_cap)?)));
+        let (stdout, stderr) = match captures {
+            Ok(captures) => captures,
             Err(error) => {
                 running.abandon().await;
                 return Err(error);
@@ -89,21 +53,8 @@ impl Launcher {
         let attended = Attended { running, stdout, stderr, ending: None };
         let outcome = attended.attend(&limits, watch, cancel).await;
         drop(proxy);
-        outcome.map_err(|why| why.explain(&launch, level, cwd, &limits))
+        outcome.map_err(|why| why.explain(&order, &limits))
     }
-}
-
-async fn place(placement: Placement, packages: Vec<Package>) -> Result<Placed, ExecError> {
-    if !placement.is_heavy(&packages) {
-        return placement.fill(&packages);
-    }
-    // If nobody waits for it any more, what it made is removed when its result is dropped.
-    let filled = tokio::task::spawn_blocking(move || placement.fill(&packages)).await;
-    filled.map_err(|error| ExecError::Io { doing: "copy verified files".into(), source: error.into() })?
-}
-
-fn framed(message: &impl serde::Serialize) -> Result<Vec<u8>, ExecError> {
-    wire::frame(message).map_err(ExecError::io("tell the launcher what to start"))
 }
 
 struct Limits {
@@ -195,16 +146,13 @@ fn overflow(stdout: &Capture, stderr: &Capture) -> Option<Ending> {
 }
 
 impl Why {
-    fn explain(self, launch: &Launch, level: Isolation, cwd: PathBuf, limits: &Limits) -> ExecError {
+    fn explain(self, order: &Ordered, limits: &Limits) -> ExecError {
         match self {
             Self::TimedOut { stdout, stderr } => ExecError::Timeout { after: limits.timeout, stdout, stderr },
             Self::Overflowed(stream) => ExecError::OutputLimit { stream, limit: limits.output_cap },
             Self::Cancelled => ExecError::Cancelled,
             Self::Lost => ExecError::Lost,
-            Self::NotStarted { stage, errno, said } => {
-                let error = io::Error::from_raw_os_error(errno);
-                Refused { stage, error, said: &said }.explain(launch, level, cwd)
-            }
+            Self::NotStarted { stage, errno, said } => order.refused(stage, errno, &said),
         }
     }
 }

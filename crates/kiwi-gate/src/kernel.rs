@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use crate::admission::{Admission, OnDeny};
 use crate::agreement::Planned;
-use crate::catalogue::Catalogue;
 use crate::audit::{AuditLog, Durability, Place, now};
+use crate::catalogue::Catalogue;
 use crate::host::Host;
 use crate::keyring;
 use crate::outcome::{Outcome, Timing};

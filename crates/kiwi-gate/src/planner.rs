@@ -8,8 +8,8 @@ use kiwi_model::{Explain, Fault, ToolRef, Version};
 use kiwi_space::{SpaceError, Spaces, Stored};
 use serde_json::Value;
 
-use crate::catalogue::Catalogue;
 use crate::agreement::{Agreement, Planned, mismatch, missing};
+use crate::catalogue::Catalogue;
 
 /// Plans calls.
 pub(crate) struct Planner {

@@ -1,7 +1,7 @@
 //! The leash on other MCP servers: one pooled, pinned and policed connection to each.
 //!
-//! **Owns** the list of servers, what each of them was seen to offer and what a person agreed to
-//!, the connections , and the three of them together.
+//! **Owns** the list of servers ([`Registry`]), what each of them was seen to offer and what a person agreed to
+//! ([`Book`]), the connections ([`Pool`]), and the three of them together ([`Upstreams`]).
 //!
 //! **Deliberately absent**: policy about callers (the gate has decided before anything is asked of a server), starting
 //! processes and opening connections (both come from `kiwi-exec`), and any type of the protocol library: what crosses
@@ -15,17 +15,21 @@ mod book;
 mod definition;
 mod edit;
 mod error;
+mod pool;
 mod registry;
 mod relay;
 mod scan;
 mod server;
+mod upstreams;
 
 pub use answer::Answer;
 pub use book::{Book, Choice, Difference, Noted, Package, Page, Standing, Why};
 pub use definition::{Definition, Listing};
 pub use edit::unified;
 pub use error::McpError;
+pub use pool::{Authorize, Connection, Identity, Lookup, OnChange, Pool, PoolState, StateKind, Surroundings};
 pub use registry::Registry;
 pub use relay::{Asked, Capability, Refusal, Relay, RelayFuture, Silent};
 pub use scan::{Finding, Suspicion, scan, scan_text};
 pub use server::{HttpAuth, Reach, Server, ServerName, ServerNameError};
+pub use upstreams::{MayContact, Offer, Upstreams, Wanted};

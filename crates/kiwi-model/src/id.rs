@@ -124,8 +124,18 @@ mod tests {
         for good in ["github.create-pr", "my-server.getThing", "a.B.c", "a._x", "a.1", "a.b"] {
             assert_eq!(ToolId::callable(good).map(String::from), Ok(good.to_owned()));
         }
-        for bad in ["create-pr", "A.b", "a.", "a.-x", "a.b/c", "a..b", "a.b c", "a.é", "-a.b", &format!("a.{}", "b".repeat(200))]
-        {
+        for bad in [
+            "create-pr",
+            "A.b",
+            "a.",
+            "a.-x",
+            "a.b/c",
+            "a..b",
+            "a.b c",
+            "a.é",
+            "-a.b",
+            &format!("a.{}", "b".repeat(200)),
+        ] {
             assert!(ToolId::callable(bad).is_err(), "{bad:?}");
         }
         assert!(ToolId::parse("github.create-pr").is_err());

@@ -54,6 +54,7 @@ impl Context {
             cwd: cwd.clone(),
             scratch: std::env::temp_dir(),
             has_terminal: std::io::stderr().is_terminal(),
+            authorize: None,
         };
         Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
     }

@@ -32,8 +32,14 @@ fn kernel(storm: &Storm, call: Call) -> Kernel {
         ("TMPDIR".to_owned(), text(&storm.env.tmp())),
     ]);
     let kiwi = env!("CARGO_BIN_EXE_kiwi").into();
-    let host =
-        Host { environment, kiwi, cwd: project.clone(), scratch: storm.env.tmp(), has_terminal: false };
+    let host = Host {
+        environment,
+        kiwi,
+        cwd: project.clone(),
+        scratch: storm.env.tmp(),
+        has_terminal: false,
+        authorize: None,
+    };
     let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) }).unwrap();
     Kernel::new(Arc::new(spaces), host).unwrap()
 }

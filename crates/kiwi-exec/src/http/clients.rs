@@ -8,6 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use super::failure::innermost;
 use super::guard::{Judged, Route};
@@ -16,6 +17,11 @@ use crate::error::ExecError;
 
 /// How many are kept; lists of hosts come from manifests, so there are few.
 const MOST_KEPT: usize = 64;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How often a connection that says nothing is looked after: a stream may be silent for hours, and its server gone.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Clients {
@@ -47,6 +53,8 @@ impl Clients {
             .user_agent(concat!("kiwi/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT)
+            .tcp_keepalive(KEEPALIVE)
             .no_proxy();
         let builder = match route {
             Route::Socket(path) => builder.unix_socket(path.as_ref()),

@@ -37,6 +37,7 @@ use failure::{Failure, unreachable_because};
 use guard::Guard;
 use lookup::Lookup;
 use retry::Patience;
+use target::Target;
 use token::Tokens;
 
 /// Makes requests. Holds connections open and tokens ready between them, so keep one.
@@ -67,6 +68,14 @@ impl HttpClient {
     ) -> Self {
         self.clients.lookup = Lookup::new(names);
         self
+    }
+
+    /// The library's own client for connections that stay open: same guard and certificates, no time limit but the one
+    /// for connecting, and no redirects. It is good for this address's host alone; another host needs another.
+    #[expect(clippy::disallowed_types, reason = "this is the room that hands out connections")]
+    pub fn streaming(&self, url: &str, reach: &Reach) -> Result<reqwest::Client, ExecError> {
+        let target = Target::given(url)?;
+        self.clients.get(Guard::new(reach, &target).route(&target)?, target.is_secure())
     }
 
     /// Makes a request. Any status but success is an error that carries the answer.

@@ -24,6 +24,7 @@ use crate::rule_state::RuleState;
 use crate::rulebook::Rulebook;
 use crate::stage::Call;
 
+pub(crate) use caller::untrusted;
 pub(crate) use counted::{Counted, Counters};
 pub use denied::{OnDeny, ToolAdmissionDenied};
 pub(crate) use judged::{Admitted, Judged};

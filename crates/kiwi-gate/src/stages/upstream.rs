@@ -63,7 +63,8 @@ impl Dispatch {
 fn reply(answer: Answer, action: &UpstreamAction) -> Reply {
     let failure = answer.is_error().then(|| {
         let text = answer.text();
-        let first: String = text.lines().next().unwrap_or_default().chars().take(MOST_OF_A_SENTENCE).collect();
+        let first: String =
+            text.lines().next().unwrap_or_default().chars().take(MOST_OF_A_SENTENCE).collect();
         Fault::new(ErrorKind::ToolFailed, format!("`{}` says that it failed: {first}", action.name()))
             .with_details(json!({"content": answer.0.get("content")}))
     });

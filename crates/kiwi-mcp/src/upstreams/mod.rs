@@ -13,12 +13,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::answer::Answer;
-use crate::book::{Book, Page, Standing};
+use crate::book::{Book, Page};
 use crate::error::McpError;
 use crate::pool::{Connection, Pool, Surroundings};
 use crate::registry::Registry;
 use crate::relay::Relay;
 use crate::server::{Server, ServerName};
+pub use offers::Offer;
+
 use offers::Offers;
 use tool::Named;
 
@@ -121,15 +123,9 @@ impl Upstreams {
             Named::Tool { tool, .. } => tool,
         };
         let Some(page) = self.book.page(&server)? else { return Ok(None) };
-        let Some(noted) = page.tools.iter().find(|noted| noted.definition.name == name) else {
-            return Ok(None);
-        };
-        if let Standing::Quarantined { why } = &noted.standing {
-            return Err(McpError::Quarantined {
-                tool: id.to_string(),
-                server: server.name.to_string(),
-                why: why.to_string(),
-            });
+        let Some(noted) = page.tool(name) else { return Ok(None) };
+        if !noted.is_agreed() {
+            return Err(quarantined(&server, name, noted.sentence()));
         }
         Ok(self.made(&server, &page).get(name).cloned())
     }
@@ -137,8 +133,7 @@ impl Upstreams {
     /// The definition of a server's tool, as it stands in the book.
     pub fn definition(&self, server: &str, tool: &str) -> Option<Value> {
         let page = self.book.page(&self.server(server).ok()?).ok()??;
-        let noted = page.tools.iter().find(|noted| noted.definition.name == tool)?;
-        Some(noted.definition.document())
+        Some(page.tool(tool)?.definition.document())
     }
 
     /// Every tool of every server that a person has agreed to, as far as is known without asking anybody.
@@ -158,7 +153,9 @@ impl Upstreams {
             Some(page) if page.is_fresh(server.schema_ttl, Timestamp::now()) => Ok(()),
             known => match (self.refresh(&server.name).await, known) {
                 // What was known stays good enough to plan with; the call itself asks the server anyway.
-                (Err(McpError::Unavailable { .. } | McpError::Timeout { .. }), Some(_)) | (Ok(_), _) => Ok(()),
+                (Err(McpError::Unavailable { .. } | McpError::Timeout { .. }), Some(_)) | (Ok(_), _) => {
+                    Ok(())
+                }
                 (Err(error), _) => Err(error),
             },
         }
@@ -232,22 +229,16 @@ impl Upstreams {
     /// Whether what is asked for is still what was planned and agreed to.
     fn agreed(&self, server: &Server, wanted: &Wanted<'_>) -> Result<(), McpError> {
         let UpstreamAction::Tool(name) = wanted.action else { return Ok(()) };
-        let quarantined = |why: String| McpError::Quarantined {
-            tool: format!("{}.{name}", server.name),
-            server: server.name.to_string(),
-            why,
-        };
         let page = self.book.page(server)?;
-        let noted = page.as_ref().and_then(|page| page.tools.iter().find(|noted| noted.definition.name == *name));
-        match noted.map(|noted| &noted.standing) {
-            None => return Err(quarantined("its server no longer offers it".to_owned())),
-            Some(Standing::Quarantined { why }) => return Err(quarantined(why.to_string())),
-            Some(Standing::Agreed) => {}
+        match page.as_ref().and_then(|page| page.tool(name)) {
+            None => return Err(quarantined(server, name, "its server no longer offers it".to_owned())),
+            Some(noted) if !noted.is_agreed() => return Err(quarantined(server, name, noted.sentence())),
+            Some(_) => {}
         }
         let Some((id, integrity)) = wanted.planned else { return Ok(()) };
         match self.tool(id)? {
             Some(tool) if tool.integrity == integrity => Ok(()),
-            _ => Err(quarantined("it changed after the call was planned".to_owned())),
+            _ => Err(quarantined(server, name, "it changed after the call was planned".to_owned())),
         }
     }
 
@@ -261,10 +252,8 @@ impl Upstreams {
     }
 
     fn named<'a>(&self, id: &'a ToolId) -> Result<Option<(Named<'a>, Server)>, McpError> {
-        let Some((named, name)) = Named::read(id).and_then(|named| Some((named.server()?, named)).map(|(a, b)| (b, a)))
-        else {
-            return Ok(None);
-        };
+        let Some(named) = Named::read(id) else { return Ok(None) };
+        let Some(name) = named.server() else { return Ok(None) };
         Ok(self.servers()?.get(&name).cloned().map(|server| (named, server)))
     }
 
@@ -275,8 +264,8 @@ impl Upstreams {
         {
             return Arc::clone(&made.tools);
         }
-        let agreed = page.tools.iter().filter(|noted| matches!(noted.standing, Standing::Agreed));
-        let tools: BTreeMap<String, Arc<Tool>> = agreed
+        let tools: BTreeMap<String, Arc<Tool>> = page
+            .agreed()
             .filter_map(|noted| {
                 let tool = tool::of_definition(server, &noted.definition)?;
                 Some((noted.definition.name.clone(), Arc::new(tool)))
@@ -304,6 +293,10 @@ impl Upstreams {
     fn turn(&self, name: &ServerName) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(lock(&self.turns).entry(name.clone()).or_default())
     }
+}
+
+fn quarantined(server: &Server, tool: &str, why: String) -> McpError {
+    McpError::Quarantined { tool: format!("{}.{tool}", server.name), server: server.name.to_string(), why }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -76,7 +76,9 @@ impl Upstreams {
         let connection = self.listed_connection(server).await?;
         let (capability, method, key) = offer.words();
         let page = self.book.page(server)?;
-        if !page.is_some_and(|page| page.listing.capabilities.get(capability).is_some_and(|has| !has.is_null())) {
+        if !page
+            .is_some_and(|page| page.listing.capabilities.get(capability).is_some_and(|has| !has.is_null()))
+        {
             return Ok(Vec::new());
         }
         let mut items = Vec::new();
@@ -86,7 +88,8 @@ impl Upstreams {
                 Value::Null => serde_json::json!({}),
                 cursor => serde_json::json!({"cursor": cursor}),
             };
-            let answer = connection.request(method, params, Arc::new(Silent), std::future::pending()).await?.0;
+            let answer =
+                connection.request(method, params, Arc::new(Silent), std::future::pending()).await?.0;
             items.extend(answer.get(key).and_then(Value::as_array).cloned().unwrap_or_default());
             cursor = answer.get("nextCursor").cloned().unwrap_or_default();
             if cursor.is_null() {

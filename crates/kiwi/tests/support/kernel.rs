@@ -29,6 +29,7 @@ pub fn host(env: &TestEnvironment, variables: &[(&str, &str)]) -> Host {
         cwd: env.project(),
         scratch: env.tmp(),
         has_terminal: false,
+        authorize: None,
     }
 }
 

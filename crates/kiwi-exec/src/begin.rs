@@ -1,0 +1,134 @@
+//! From a process to a running one: what [`Launcher::run`] and [`Launcher::serve`] have in common.
+
+use kiwi_model::Isolation;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use crate::error::ExecError;
+use crate::memfd::sealed_stdin;
+use crate::order::Order;
+use crate::place::{Placed, Placement};
+use crate::process::{Launcher, Package, Process};
+use crate::refused::Refused;
+use crate::running::{Pipes, Running, Started};
+use crate::sandbox::{self, Hosts, Proxy};
+use crate::snapshot::random_name;
+use crate::wire::{self, Launch, Opening, Raw, Stage};
+
+/// What a process reads from standard input.
+pub enum Input {
+    /// Nothing.
+    Nothing,
+    /// These bytes, and then it ends.
+    Bytes(Vec<u8>),
+    /// What comes through this pipe.
+    Pipe(OwnedFd),
+}
+
+impl Input {
+    pub fn of(bytes: &[u8]) -> Self {
+        if bytes.is_empty() { Self::Nothing } else { Self::Bytes(bytes.to_vec()) }
+    }
+}
+
+/// A process that is to be started.
+pub struct Asked<'a> {
+    pub process: Process,
+    pub input: Input,
+    /// A descriptor that stays open until everything has ended.
+    pub held: Option<BorrowedFd<'a>>,
+    /// A launcher that waits for its orders already.
+    pub ahead: Option<Started>,
+}
+
+/// A process whose launcher knows everything.
+pub struct Begun {
+    pub running: Running,
+    pub pipes: Pipes,
+    pub proxy: Option<Proxy>,
+    pub order: Ordered,
+}
+
+/// What was ordered, to explain by it why it did not start.
+pub struct Ordered {
+    launch: Launch,
+    level: Isolation,
+    cwd: PathBuf,
+}
+
+impl Ordered {
+    /// Why the launcher could not start it.
+    pub fn refused(&self, stage: Stage, errno: i32, said: &[u8]) -> ExecError {
+        let error = io::Error::from_raw_os_error(errno);
+        Refused { stage, error, said }.explain(&self.launch, self.level, self.cwd.clone())
+    }
+}
+
+impl Launcher {
+    /// Starts a launcher and tells it everything. What goes wrong before that has no effect.
+    pub(crate) async fn begin(
+        &self,
+        asked: Asked<'_>,
+        mut cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Begun, ExecError> {
+        let Asked { process, input, held, ahead } = asked;
+        let hosts = Hosts::parse(&process.confinement.network.hosts)?;
+        let builder = tokio::select! {
+            builder = sandbox::choose(self, &process) => builder?,
+            () = &mut cancel => return Err(ExecError::Cancelled),
+        };
+        let call = ahead.as_ref().map_or_else(random_name, |started| Ok(started.call().to_owned()))?;
+        let Order { mut launch, placement } = Order::draw_up(self, &process, builder, &call)?;
+        launch.stdin = !matches!(input, Input::Nothing);
+        let Process { cwd, packages, isolation: level, .. } = process;
+
+        let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
+        let (mut running, pipes) = Running::adopt(self, started)?;
+        let told = async {
+            // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
+            // being loaded, the files are put in place.
+            let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
+            running.tell(&framed(&opening)?, &[]).await?;
+            let Placed { snapshot, sealed } = tokio::select! {
+                placed = place(placement, packages) => placed?,
+                () = &mut cancel => return Err(ExecError::Cancelled),
+            };
+            running.snapshot = snapshot;
+            launch.files = sealed.len();
+            let stdin = match input {
+                Input::Nothing => None,
+                Input::Bytes(bytes) => Some(sealed_stdin(&bytes)?),
+                Input::Pipe(pipe) => Some(pipe),
+            };
+            let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
+            let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
+            let (proxy, channel) = proxy.unzip();
+            let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
+            let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
+            running.tell(&framed(&launch)?, &descriptors).await?;
+            Ok(proxy)
+        };
+        match told.await {
+            Ok(proxy) => Ok(Begun { running, pipes, proxy, order: Ordered { launch, level, cwd } }),
+            Err(error) => {
+                running.abandon().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn place(placement: Placement, packages: Vec<Package>) -> Result<Placed, ExecError> {
+    if !placement.is_heavy(&packages) {
+        return placement.fill(&packages);
+    }
+    // If nobody waits for it any more, what it made is removed when its result is dropped.
+    let filled = tokio::task::spawn_blocking(move || placement.fill(&packages)).await;
+    filled.map_err(|error| ExecError::Io { doing: "copy verified files".into(), source: error.into() })?
+}
+
+fn framed(message: &impl serde::Serialize) -> Result<Vec<u8>, ExecError> {
+    wire::frame(message).map_err(ExecError::io("tell the launcher what to start"))
+}

@@ -1,0 +1,194 @@
+//! One request and its answer, with as many questions in between as the server may ask.
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, CustomRequest, CustomResult, GetExtensions as _, MetaObject, RequestMetaObject,
+    ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::calls::InFlight;
+use super::failure::{Trouble, of_request, unavailable};
+use super::handler::{capability, offered};
+use super::live::Live;
+use crate::error::McpError;
+use crate::relay::{Asked, Relay};
+
+/// How often a server may answer with questions.
+const MOST_ROUNDS: usize = 10;
+/// How many questions may come together.
+const MOST_QUESTIONS: usize = 32;
+/// How long it may take to tell a server that nobody waits any more.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What came of a request.
+pub(super) struct Exchanged {
+    /// The result, as the server gave it.
+    pub result: Value,
+    /// For a list of tools over HTTP: those whose parameters can be sent in headers as they want it.
+    pub usable: Option<BTreeSet<String>>,
+}
+
+/// Waits until a call has used up its time; what it waited for its caller's answers does not count.
+pub(super) async fn time_up(flight: &InFlight, limit: Duration) {
+    let begun = Instant::now();
+    loop {
+        let (asked, is_asking) = flight.asked();
+        let left = limit.saturating_sub(begun.elapsed().saturating_sub(asked));
+        match (left.is_zero(), is_asking) {
+            (true, false) => return,
+            (true, true) => tokio::time::sleep(Duration::from_millis(200)).await,
+            (false, _) => tokio::time::sleep(left).await,
+        }
+    }
+}
+
+/// Makes a request and answers what the server wants to know before it answers.
+pub(super) async fn exchange(
+    live: &Live,
+    flight: &InFlight,
+    method: &str,
+    params: &Value,
+    relay: &Arc<dyn Relay>,
+) -> Result<Exchanged, Trouble> {
+    let mut params = params.clone();
+    for _ in 0..MOST_ROUNDS {
+        let exchanged = once(live, flight, method, &params, relay).await?;
+        let is_question =
+            exchanged.result.get("resultType").and_then(Value::as_str) == Some("input_required");
+        if !live.about.is_new || !is_question {
+            return Ok(exchanged);
+        }
+        let answers = answer(live, flight, &exchanged.result, relay).await.map_err(Trouble::Failed)?;
+        if !params.is_object() {
+            params = Value::Object(Map::new());
+        }
+        let Some(fields) = params.as_object_mut() else { continue };
+        fields.insert("inputResponses".into(), Value::Object(answers));
+        match exchanged.result.get("requestState") {
+            Some(state) => fields.insert("requestState".into(), state.clone()),
+            None => fields.remove("requestState"),
+        };
+    }
+    Err(Trouble::Failed(unavailable(&live.server, "asks for more and more")))
+}
+
+/// Asks the caller everything the server wants to know.
+async fn answer(
+    live: &Live,
+    flight: &InFlight,
+    result: &Value,
+    relay: &Arc<dyn Relay>,
+) -> Result<Map<String, Value>, McpError> {
+    let wrong = |problem: String| unavailable(&live.server, problem);
+    let empty = Map::new();
+    let requests = result.get("inputRequests").and_then(Value::as_object).unwrap_or(&empty);
+    if requests.len() > MOST_QUESTIONS {
+        return Err(wrong("asks too much at once".into()));
+    }
+    let mut questions = Vec::new();
+    for request in requests.values() {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let capability = capability(method).ok_or_else(|| wrong(format!("asks for `{method}`")))?;
+        let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        questions.push(Asked { capability, params });
+    }
+    if questions.is_empty() {
+        return Ok(Map::new());
+    }
+    let waiting = flight.question();
+    let answers = relay.ask(questions).await;
+    drop(waiting);
+    let mut responses = Map::new();
+    for (key, answer) in requests.keys().zip(answers) {
+        let answer = answer.map_err(|refusal| McpError::Protocol {
+            server: live.server.clone(),
+            code: refusal.code,
+            message: format!("it needs an answer that was not given: {refusal}"),
+            data: refusal.data,
+        })?;
+        responses.insert(key.clone(), answer);
+    }
+    Ok(responses)
+}
+
+/// One request, one result.
+async fn once(
+    live: &Live,
+    flight: &InFlight,
+    method: &str,
+    params: &Value,
+    relay: &Arc<dyn Relay>,
+) -> Result<Exchanged, Trouble> {
+    let (params, meta) = split(params, live, relay);
+    let mut request = CustomRequest::new(method, params);
+    request.extensions_mut().insert(flight.key());
+    let options = PeerRequestOptions::no_options().with_meta(meta);
+    let sent = live.peer.send_request_with_option(ClientRequest::CustomRequest(request), options);
+    let handle = sent.await.map_err(|error| of_request(&live.server, error))?;
+    let mut pending = Pending(Some(handle));
+    let result = tokio::select! {
+        biased;
+        result = pending.result() => result.map(|result| result.map_err(|error| of_request(&live.server, error))),
+        why = live.gone() => Some(Err(Trouble::Failed(why))),
+    };
+    pending.0 = None;
+    let result = result.unwrap_or(Err(Trouble::Gone))?;
+    let usable = match &result {
+        ServerResult::ListToolsResult(list) => {
+            Some(list.tools.iter().map(|tool| tool.name.to_string()).collect())
+        }
+        _ => None,
+    };
+    let result = match result {
+        ServerResult::CustomResult(CustomResult(value)) => value,
+        typed => flight.take_raw().unwrap_or_else(|| serde_json::to_value(&typed).unwrap_or_default()),
+    };
+    Ok(Exchanged { result, usable })
+}
+
+/// Parameters without what belongs to the envelope, and the envelope.
+fn split(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> (Option<Value>, RequestMetaObject) {
+    let mut params = params.clone();
+    let given = params.as_object_mut().and_then(|fields| fields.remove("_meta"));
+    let mut meta = match given {
+        Some(Value::Object(given)) => given,
+        _ => Map::new(),
+    };
+    // These are ours to say.
+    for own in ["protocolVersion", "clientInfo", "clientCapabilities"] {
+        meta.remove(&format!("io.modelcontextprotocol/{own}"));
+    }
+    meta.remove("progressToken");
+    let mut meta = RequestMetaObject(MetaObject(meta));
+    if live.about.is_new {
+        meta.set_client_capabilities(offered(&relay.capabilities()));
+    }
+    ((!params.is_null()).then_some(params), meta)
+}
+
+/// A request whose answer is waited for. Dropping it tells the server that nobody does any more.
+struct Pending(Option<RequestHandle<RoleClient>>);
+
+impl Pending {
+    async fn result(&mut self) -> Option<Result<ServerResult, ServiceError>> {
+        (&mut self.0.as_mut()?.rx).await.ok()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move {
+                let cancel = handle.cancel(Some("nobody waits for it any more".into()));
+                let _ = tokio::time::timeout(FAREWELL, cancel).await;
+            });
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What a server said, before the protocol library sees it: everything that need not pass through the library's typed
+//! forms does not, so that nothing of it is lost.
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, CustomRequest, CustomResult, ErrorData, GetExtensions as _,
+    GetMeta as _, RequestId, ServerJsonRpcMessage, ServerRequest, ServerResult,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::calls::{CallKey, Calls};
+
+/// The longest message that is read.
+pub(super) const LONGEST: usize = 16 << 20;
+
+/// A message of JSON-RPC, whatever it is.
+#[derive(Debug, Deserialize)]
+pub(super) struct Heard {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Option<Value>,
+    #[serde(default)]
+    result: Value,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// What is to be done with a text that holds a message.
+pub(super) enum Tapped {
+    /// The library reads it too.
+    Pass,
+    /// It was dealt with.
+    Done,
+}
+
+/// What is to be done with a message.
+pub(super) enum Sorted {
+    /// It is for the library.
+    Pass(Box<ServerJsonRpcMessage>),
+    /// It was dealt with, or nobody can use it.
+    Done,
+    /// The server asks faster than it listens.
+    Flood,
+}
+
+impl Heard {
+    /// The number of the request that this answers.
+    pub fn answers(&self) -> Option<RequestId> {
+        if self.method.is_some() {
+            return None;
+        }
+        answered(self.id.clone()?)
+    }
+
+    /// The result it carries.
+    pub fn result(&self) -> Option<&Value> {
+        (self.method.is_none() && self.error.is_none()).then_some(&self.result)
+    }
+
+    /// Listens to a message that goes to the library in any case, as a text.
+    pub fn tap(mut self, calls: &Calls) -> Tapped {
+        match (&self.method, &self.id) {
+            (Some(method), None) if calls.hear(method, &mut self.params) => Tapped::Done,
+            (Some(_), Some(_)) if !calls.count_request() => Tapped::Done,
+            (Some(_), _) => Tapped::Pass,
+            (None, _) => {
+                if let Some(id) = self.answers()
+                    && self.error.is_none()
+                {
+                    calls.keep(&id, self.result);
+                }
+                Tapped::Pass
+            }
+        }
+    }
+
+    /// Sorts a message. `is_typed` says whether the library needs the answer to a request in its own form.
+    pub fn sort(self, calls: &Arc<Calls>, is_typed: impl FnOnce(&RequestId) -> bool) -> Sorted {
+        let Self { id, method, mut params, result, error } = self;
+        let message = match (method, id) {
+            (Some(method), None) => {
+                if calls.hear(&method, &mut params) {
+                    return Sorted::Done;
+                }
+                let text = serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params});
+                serde_json::from_value(text).ok()
+            }
+            (Some(method), Some(id)) => {
+                let Ok(id) = serde_json::from_value(id) else { return Sorted::Done };
+                if !calls.count_request() {
+                    return Sorted::Flood;
+                }
+                let request = CustomRequest::new(method, params);
+                Some(ServerJsonRpcMessage::request(ServerRequest::CustomRequest(request), id))
+            }
+            (None, id) => match (error, id.and_then(answered)) {
+                (Some(error), id) => {
+                    let error = serde_json::from_value(error).unwrap_or_else(|_| {
+                        ErrorData::internal_error("the server's error cannot be read", None)
+                    });
+                    Some(ServerJsonRpcMessage::error(error, id))
+                }
+                (None, Some(id)) => {
+                    let typed = is_typed(&id).then(|| serde_json::from_value::<ServerResult>(result.clone()));
+                    let result = typed
+                        .and_then(Result::ok)
+                        .unwrap_or_else(|| ServerResult::CustomResult(CustomResult(result)));
+                    Some(ServerJsonRpcMessage::response(result, id))
+                }
+                (None, None) => None,
+            },
+        };
+        message.map_or(Sorted::Done, |message| Sorted::Pass(Box::new(message)))
+    }
+}
+
+/// The number of our request that is answered. Ours are numbers; some servers give them back as texts.
+fn answered(id: Value) -> Option<RequestId> {
+    match id {
+        Value::String(text) => text.parse().ok().map(RequestId::Number),
+        other => serde_json::from_value(other).ok(),
+    }
+}
+
+/// What a transport notes about a message of ours before it goes out.
+pub(super) fn note(calls: &Calls, message: &ClientJsonRpcMessage) {
+    if let ClientJsonRpcMessage::Request(request) = message
+        && let Some(key) = request.request.extensions().get::<CallKey>()
+    {
+        let token = request.request.get_meta().get_progress_token();
+        calls.bind(*key, request.id.clone(), token);
+    }
+}
+
+/// Whether the library needs the answer to a request in its own form: it reads what a server said about itself.
+pub(super) fn is_opening(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+            | ClientRequest::SubscriptionsListenRequest(_)))
+}
+
+/// Whether a message of ours answers a request of the server.
+pub(super) const fn is_answer(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_))
+}

@@ -1,0 +1,170 @@
+//! Speaking with a process: one message a line.
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+
+use super::calls::Calls;
+use super::heard::{Heard, LONGEST, Sorted, is_answer, is_opening, note};
+
+/// A connection over two streams.
+pub(super) struct Lines<R, W> {
+    read: BufReader<R>,
+    write: Arc<Mutex<Option<W>>>,
+    line: Vec<u8>,
+    /// The rest of the line is thrown away: it is too long.
+    is_skipping: bool,
+    /// Messages that came together.
+    queue: VecDeque<ServerJsonRpcMessage>,
+    /// The request whose answer the library wants in its own form.
+    opening: Option<RequestId>,
+    calls: Arc<Calls>,
+}
+
+impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
+    pub fn new(read: R, write: W, calls: Arc<Calls>) -> Self {
+        Self {
+            read: BufReader::with_capacity(64 << 10, read),
+            write: Arc::new(Mutex::new(Some(write))),
+            line: Vec::new(),
+            is_skipping: false,
+            queue: VecDeque::new(),
+            opening: None,
+            calls,
+        }
+    }
+
+    /// Reads until a line is whole; `false` at the end. Can be dropped at any time: what was read stays.
+    async fn fill(&mut self) -> bool {
+        loop {
+            let Ok(available) = self.read.fill_buf().await else { return false };
+            if available.is_empty() {
+                return false;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
+            let was_skipping = self.is_skipping;
+            if !was_skipping {
+                if self.line.len() + taken.len() > LONGEST {
+                    self.is_skipping = true;
+                    self.line = Vec::new();
+                } else {
+                    self.line.extend_from_slice(taken);
+                }
+            }
+            let count = taken.len() + usize::from(end.is_some());
+            self.read.consume(count);
+            if self.is_skipping && !was_skipping {
+                self.overlong();
+            }
+            if end.is_some() {
+                if std::mem::take(&mut self.is_skipping) {
+                    if !self.queue.is_empty() {
+                        return true;
+                    }
+                    continue;
+                }
+                return true;
+            }
+        }
+    }
+
+    /// An answer that is too long is an answer all the same, if it is clear to which call.
+    fn overlong(&mut self) {
+        if let Some(id) = self.calls.only_id() {
+            let text = format!("the server's answer is longer than {} MiB", LONGEST >> 20);
+            let error = ErrorData::internal_error(text, None);
+            self.queue.push_back(ServerJsonRpcMessage::error(error, Some(id)));
+        }
+    }
+
+    /// Reads the line; `false` when the server cannot be listened to any longer.
+    fn digest(&mut self) -> bool {
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_suffix(b"\r").unwrap_or(&line);
+        // What is no message is somebody's stray output.
+        let heard = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'[') => serde_json::from_slice::<Vec<Heard>>(text).unwrap_or_default(),
+            Some(b'{') => serde_json::from_slice::<Heard>(text).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        for message in heard {
+            let opening = self.opening.as_ref();
+            let is_typed = |id: &RequestId| opening == Some(id);
+            match message.sort(&self.calls, is_typed) {
+                Sorted::Pass(message) => self.queue.push_back(*message),
+                Sorted::Done => {}
+                Sorted::Flood => return false,
+            }
+        }
+        // A usual line's buffer is used again; an unusual one's is not kept.
+        if line.capacity() <= 64 << 10 {
+            self.line = line;
+            self.line.clear();
+        }
+        true
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        note(&self.calls, &item);
+        if is_opening(&item)
+            && let ClientJsonRpcMessage::Request(request) = &item
+        {
+            self.opening = Some(request.id.clone());
+        }
+        let answers = is_answer(&item).then(|| Arc::clone(&self.calls));
+        let bytes = serde_json::to_vec(&item).map_err(io::Error::other).map(|mut bytes| {
+            bytes.push(b'\n');
+            bytes
+        });
+        let write = Arc::clone(&self.write);
+        async move {
+            let bytes = bytes?;
+            let mut write = write.lock().await;
+            let pipe = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            let written = match pipe.write_all(&bytes).await {
+                Ok(()) => pipe.flush().await,
+                failed => failed,
+            };
+            if let Some(calls) = answers {
+                calls.count_answer();
+            }
+            written
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            if let Some(message) = self.queue.pop_front() {
+                return Some(message);
+            }
+            if !self.fill().await || !self.digest() {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        // Whoever still writes to a server that does not read holds the lock; its end will end that too.
+        if let Ok(mut write) = self.write.try_lock() {
+            drop(write.take());
+        }
+        Ok(())
+    }
+}
