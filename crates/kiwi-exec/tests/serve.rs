@@ -137,7 +137,7 @@ fn a_flood_on_standard_error_blocks_nobody_and_its_end_is_kept() {
 fn a_reader_that_does_not_read_holds_a_server_up_but_not_its_end() {
     let bench = Bench::new();
     block_on(async {
-        let serving = bench.launcher.serve(shell("yes")).await.unwrap();
+        let serving = bench.launcher.serve(process("yes", &[])).await.unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(!serving.has_ended());
         assert_eq!(serving.stop().await.unwrap(), Exit::Signal(13));
