@@ -2,8 +2,8 @@
 //! forms does not, so that nothing of it is lost.
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, CustomRequest, CustomResult, ErrorData, GetExtensions as _,
-    GetMeta as _, RequestId, ServerJsonRpcMessage, ServerRequest, ServerResult,
+    ClientJsonRpcMessage, ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetExtensions as _, GetMeta as _, RequestId, ServerJsonRpcMessage, ServerRequest, ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,6 +27,43 @@ pub(super) struct Heard {
     result: Value,
     #[serde(default)]
     error: Option<Value>,
+}
+
+/// The form in which the library needs an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As the server gave it.
+    Raw,
+    /// In the library's own.
+    Typed,
+    /// What a server says about the revisions it speaks.
+    Discovery,
+}
+
+impl Form {
+    /// The form for the answer to a request.
+    pub fn of(request: &ClientRequest) -> Self {
+        match request {
+            ClientRequest::DiscoverRequest(_) => Self::Discovery,
+            ClientRequest::InitializeRequest(_) | ClientRequest::SubscriptionsListenRequest(_) => Self::Typed,
+            _ => Self::Raw,
+        }
+    }
+
+    fn answer(self, result: Value, id: RequestId) -> ServerJsonRpcMessage {
+        let typed = match self {
+            Self::Raw => None,
+            Self::Typed | Self::Discovery => serde_json::from_value::<ServerResult>(result.clone()).ok(),
+        };
+        // Some older servers answer whatever they do not know with nothing at all. That is a no.
+        if self == Self::Discovery && !matches!(typed, Some(ServerResult::DiscoverResult(_))) {
+            let error =
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "the answer says nothing about revisions", None);
+            return ServerJsonRpcMessage::error(error, Some(id));
+        }
+        let result = typed.unwrap_or_else(|| ServerResult::CustomResult(CustomResult(result)));
+        ServerJsonRpcMessage::response(result, id)
+    }
 }
 
 /// What is to be done with a text that holds a message.
@@ -78,8 +115,8 @@ impl Heard {
         }
     }
 
-    /// Sorts a message. `is_typed` says whether the library needs the answer to a request in its own form.
-    pub fn sort(self, calls: &Arc<Calls>, is_typed: impl FnOnce(&RequestId) -> bool) -> Sorted {
+    /// Sorts a message. `form` says in which form the library needs the answer to a request.
+    pub fn sort(self, calls: &Arc<Calls>, form: impl FnOnce(&RequestId) -> Form) -> Sorted {
         let Self { id, method, mut params, result, error } = self;
         let message = match (method, id) {
             (Some(method), None) => {
@@ -104,13 +141,7 @@ impl Heard {
                     });
                     Some(ServerJsonRpcMessage::error(error, id))
                 }
-                (None, Some(id)) => {
-                    let typed = is_typed(&id).then(|| serde_json::from_value::<ServerResult>(result.clone()));
-                    let result = typed
-                        .and_then(Result::ok)
-                        .unwrap_or_else(|| ServerResult::CustomResult(CustomResult(result)));
-                    Some(ServerJsonRpcMessage::response(result, id))
-                }
+                (None, Some(id)) => Some(form(&id).answer(result, id)),
                 (None, None) => None,
             },
         };
@@ -134,13 +165,6 @@ pub(super) fn note(calls: &Calls, message: &ClientJsonRpcMessage) {
         let token = request.request.get_meta().get_progress_token();
         calls.bind(*key, request.id.clone(), token);
     }
-}
-
-/// Whether the library needs the answer to a request in its own form: it reads what a server said about itself.
-pub(super) fn is_opening(message: &ClientJsonRpcMessage) -> bool {
-    matches!(message, ClientJsonRpcMessage::Request(request)
-        if matches!(request.request, ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
-            | ClientRequest::SubscriptionsListenRequest(_)))
 }
 
 /// Whether a message of ours answers a request of the server.

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 
 use super::calls::Calls;
-use super::heard::{Heard, LONGEST, Sorted, is_answer, is_opening, note};
+use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
 
 /// A connection over two streams.
 pub(super) struct Lines<R, W> {
@@ -21,8 +21,8 @@ pub(super) struct Lines<R, W> {
     is_skipping: bool,
     /// Messages that came together.
     queue: VecDeque<ServerJsonRpcMessage>,
-    /// The request whose answer the library wants in its own form.
-    opening: Option<RequestId>,
+    /// The request whose answer the library wants in another form than the server's.
+    opening: Option<(RequestId, Form)>,
     calls: Arc<Calls>,
 }
 
@@ -95,8 +95,11 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
         };
         for message in heard {
             let opening = self.opening.as_ref();
-            let is_typed = |id: &RequestId| opening == Some(id);
-            match message.sort(&self.calls, is_typed) {
+            let form = |id: &RequestId| match opening {
+                Some((opening, form)) if opening == id => *form,
+                _ => Form::Raw,
+            };
+            match message.sort(&self.calls, form) {
                 Sorted::Pass(message) => self.queue.push_back(*message),
                 Sorted::Done => {}
                 Sorted::Flood => return false,
@@ -123,10 +126,11 @@ where
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         note(&self.calls, &item);
-        if is_opening(&item)
-            && let ClientJsonRpcMessage::Request(request) = &item
-        {
-            self.opening = Some(request.id.clone());
+        if let ClientJsonRpcMessage::Request(request) = &item {
+            let form = Form::of(&request.request);
+            if form != Form::Raw {
+                self.opening = Some((request.id.clone(), form));
+            }
         }
         let answers = is_answer(&item).then(|| Arc::clone(&self.calls));
         let bytes = serde_json::to_vec(&item).map_err(io::Error::other).map(|mut bytes| {

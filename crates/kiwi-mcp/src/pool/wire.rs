@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::calls::Calls;
 use super::events::Events;
-use super::heard::{Heard, LONGEST, Sorted, is_answer, is_opening, note};
+use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -104,7 +104,7 @@ impl StreamableHttpClient for Wire {
             return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
         }
         let body = read(response).await?;
-        let answer = self.answer(&body, &request.id, is_opening(&message) || is_list(&request.request))?;
+        let answer = self.answer(&body, &request.id, form(&request.request))?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
@@ -175,7 +175,7 @@ impl StreamableHttpClient for Wire {
 
 impl Wire {
     /// The answer in a body.
-    fn answer(&self, body: &[u8], id: &RequestId, is_typed: bool) -> Result<ServerJsonRpcMessage, Failed> {
+    fn answer(&self, body: &[u8], id: &RequestId, form: Form) -> Result<ServerJsonRpcMessage, Failed> {
         let unexpected = |text: &'static str| StreamableHttpError::UnexpectedServerResponse(text.into());
         let heard: Vec<Heard> = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(b'[') => serde_json::from_slice(body)?,
@@ -184,10 +184,12 @@ impl Wire {
         let mut answer = None;
         for message in heard {
             let is_answer = message.answers().as_ref() == Some(id);
-            if is_typed && let Some(result) = message.result() {
+            if form == Form::Typed
+                && let Some(result) = message.result()
+            {
                 self.calls.keep(id, result.clone());
             }
-            match message.sort(&self.calls, |_| is_typed) {
+            match message.sort(&self.calls, |_| form) {
                 Sorted::Pass(message) if is_answer => answer = Some(*message),
                 // Only an answer can come this way.
                 Sorted::Pass(_) | Sorted::Done => {}
@@ -320,9 +322,9 @@ async fn read(mut response: Response) -> Result<Vec<u8>, Failed> {
     Ok(body)
 }
 
-/// Whether the library reads the answer: it needs the headers that tools ask for.
-fn is_list(request: &ClientRequest) -> bool {
-    request.method() == "tools/list"
+/// The form in which the library needs an answer: of a list of tools it reads which headers they ask for.
+fn form(request: &ClientRequest) -> Form {
+    if request.method() == "tools/list" { Form::Typed } else { Form::of(request) }
 }
 
 #[cfg(test)]
