@@ -12,10 +12,13 @@
 
 mod answer;
 mod book;
+mod client;
 mod definition;
 mod edit;
 mod error;
 mod pool;
+mod import;
+mod install;
 mod registry;
 mod relay;
 mod scan;
@@ -24,10 +27,13 @@ mod upstreams;
 
 pub use answer::Answer;
 pub use book::{Book, Choice, Difference, Noted, Package, Page, Standing, Why};
+pub use client::{Client, Places, Scope};
 pub use definition::{Definition, Listing};
 pub use edit::unified;
 pub use error::McpError;
 pub use pool::{Authorize, Connection, Identity, Lookup, OnChange, Pool, PoolState, StateKind, Surroundings};
+pub use import::{Imported, Origin, Skipped, Taken, import};
+pub use install::{Done, Installation, Program};
 pub use registry::Registry;
 pub use relay::{Asked, Capability, Refusal, Relay, RelayFuture, Silent};
 pub use scan::{Finding, Suspicion, scan, scan_text};

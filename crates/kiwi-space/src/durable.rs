@@ -25,6 +25,14 @@ pub(crate) fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Space
     sync_folder(folder)
 }
 
+/// Replaces a file that belongs to another program, or makes it with these permissions: a crash leaves the old or the
+/// new, a link stays a link, and a file that is there keeps its own permissions.
+pub fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SpaceError> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let own = target.metadata().ok().map(|metadata| metadata.permissions().mode() & 0o777);
+    write_as(&target, bytes, own.unwrap_or(mode))
+}
+
 /// Makes a folder and those around it.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), SpaceError> {
     std::fs::create_dir_all(folder).map_err(|error| SpaceError::unwritable(folder, error))

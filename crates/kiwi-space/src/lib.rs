@@ -49,6 +49,7 @@ pub use config::{
     RulesInForce, Transport, UnknownProfile, config_schema,
 };
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
+pub use durable::replace_file;
 pub use error::{PathProblem, SpaceError};
 pub use keys::{KeyPurpose, Keys, PublicKey, UserKey};
 pub use list::Listed;

@@ -15,9 +15,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::edit::Format;
 use crate::error::McpError;
-use crate::server::{Server, ServerName};
+use crate::server::{Reach, Server, ServerName};
 
 pub(crate) use file::says_nothing;
+
+/// Why a way to reach a server cannot be written in the registry.
+pub(crate) fn check_reach(reach: &Reach) -> Result<(), String> {
+    check::reach(reach).map_err(|wrong| wrong.problem)
+}
 
 /// The file, below `config/`.
 const FILE: &str = "mcp_registry.yaml";

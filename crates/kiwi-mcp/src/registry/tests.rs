@@ -1,5 +1,5 @@
 use super::*;
-use crate::server::{HttpAuth, Reach};
+use crate::server::HttpAuth;
 use kiwi_model::{Explain as _, Isolation};
 use kiwi_space::Locations;
 use std::path::Path;
