@@ -29,6 +29,8 @@ impl Capability {
 /// One question of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
+    /// The name the server gave it, where it gave it one: clients of the newest revision see and answer by it.
+    pub name: Option<String>,
     /// What kind of question.
     pub capability: Capability,
     /// Its parameters, as the protocol has them.

@@ -22,6 +22,7 @@ mod durable;
 mod error;
 mod gather;
 mod index;
+mod items;
 mod keys;
 mod kind;
 mod list;
@@ -51,6 +52,7 @@ pub use config::{
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use durable::replace_file;
 pub use error::{PathProblem, SpaceError};
+pub use items::{ListedText, TextInput, TextItem, TextKind};
 pub use keys::{KeyPurpose, Keys, PublicKey, UserKey};
 pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};

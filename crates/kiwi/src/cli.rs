@@ -40,6 +40,8 @@ pub enum Command {
     Grants(commands::grants::Args),
     Sessions(commands::sessions::Args),
     Auth(commands::auth::Args),
+    Mcp(commands::mcp::Args),
+    Serve(commands::serve::Args),
     Audit(commands::audit::Args),
     Cache(commands::cache::Args),
     Schema(commands::schema::Args),
@@ -67,6 +69,8 @@ impl Command {
             Self::Grants(args) => args.run(context),
             Self::Sessions(args) => args.run(context),
             Self::Auth(args) => args.run(context),
+            Self::Mcp(args) => args.run(context),
+            Self::Serve(args) => args.run(context),
             Self::Audit(args) => args.run(context),
             Self::Cache(args) => args.run(context),
             Self::Doctor(args) => Ok(args.run(context)),
@@ -93,10 +97,11 @@ impl Command {
             Self::Grants(args) => args.json(),
             Self::Sessions(args) => args.json,
             Self::Auth(args) => args.json(),
+            Self::Serve(args) => args.json,
             Self::Audit(args) => args.json(),
             Self::Cache(args) => args.json(),
             Self::Doctor(args) => args.json,
-            Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
+            Self::Mcp(_) | Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
         }
     }
 }

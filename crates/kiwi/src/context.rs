@@ -15,7 +15,7 @@ pub struct Context {
     /// Where Kiwi was started.
     pub cwd: PathBuf,
     /// The kernel.
-    pub kernel: Kernel,
+    pub kernel: Arc<Kernel>,
     /// Kiwi's own environment.
     pub environment: BTreeMap<String, String>,
     /// The running program.
@@ -56,7 +56,7 @@ impl Context {
             has_terminal: std::io::stderr().is_terminal(),
             authorize: None,
         };
-        Ok(Self { cwd, kernel: Kernel::new(spaces, host)?, environment, kiwi })
+        Ok(Self { cwd, kernel: Arc::new(Kernel::new(spaces, host)?), environment, kiwi })
     }
 
     /// Whether a person is at this terminal who can be asked.

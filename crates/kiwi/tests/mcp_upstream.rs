@@ -62,9 +62,11 @@ fn an_upstream_tool_is_a_chain_that_is_planned_recorded_and_called() {
     let place = Place::new(&[tool("say-It", "Says it"), tool("fail", "Fails")]);
     let (code, out) = place.env.json(&["run", "up.say-It", "text=hi", "count=2"]);
     assert_eq!((code, &out["result"]), (0, &json!("say-It: {\"count\": 2, \"text\": \"hi\"}")), "{out:#}");
-    let chain: Vec<&str> = out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
+    let chain: Vec<&str> =
+        out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
     assert_eq!(chain, ["up.say-It", "mcp_stdio_runtime", "subprocess"]);
-    let events: Vec<Value> = place.env.audit().iter().map(|line| json!([line["event"], line["tool"]])).collect();
+    let events: Vec<Value> =
+        place.env.audit().iter().map(|line| json!([line["event"], line["tool"]])).collect();
     assert_eq!(events, [json!(["enter", "up.say-It"]), json!(["exit", "up.say-It"])]);
 
     let (code, out) = place.env.json(&["run", "up.fail"]);
@@ -113,7 +115,10 @@ fn what_a_server_changes_waits_for_a_person_across_restarts() {
         let (code, out) = place.env.json(&["run", id]);
         assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{id}: {out:#}");
     }
-    assert_eq!(place.log().iter().filter(|line| ["call speak", "call newer"].contains(&line.as_str())).count(), 0);
+    assert_eq!(
+        place.log().iter().filter(|line| ["call speak", "call newer"].contains(&line.as_str())).count(),
+        0
+    );
 }
 
 #[test]
@@ -122,7 +127,8 @@ fn a_lockfile_holds_the_definition() {
     assert_eq!(place.env.json(&["run", "up.say"]).0, 0);
     let ran = place.env.run(&["lockfile", "freeze", "up.say"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let lock = std::fs::read_to_string(place.env.project().join(".ai/lockfiles/mcp/up.say@1.0.0.lock.json")).unwrap();
+    let lock = std::fs::read_to_string(place.env.project().join(".ai/lockfiles/mcp/up.say@1.0.0.lock.json"))
+        .unwrap();
     let lock: Value = serde_json::from_str(&lock).unwrap();
     assert_eq!(lock["upstream"]["description"], "Says it");
     assert_eq!(place.env.json(&["run", "up.say", "--lock", "strict"]).0, 0);
@@ -139,7 +145,10 @@ fn a_lockfile_holds_the_definition() {
 #[test]
 fn rules_and_permissions_hold_for_upstream_tools() {
     let place = Place::new(&[tool("say", "Says it"), tool("read", "Reads it")]);
-    place.env.write_user("config/kiwi.toml", "[profiles.few.permissions]\ntools = [\"**\"]\nmcp_actions = { up = [\"read\"] }\n");
+    place.env.write_user(
+        "config/kiwi.toml",
+        "[profiles.few.permissions]\ntools = [\"**\"]\nmcp_actions = { up = [\"read\"] }\n",
+    );
     let (code, out) = place.env.json(&["run", "up.say", "--profile", "few"]);
     assert_eq!((code, &out["error"]["kind"]), (3, &json!("denied")), "{out:#}");
     let rule = "rule no_reading {\n  guards {\n    $tool == \"up.read\" -> reject \"not today\"\n  }\n  effects { }\n}\n";
@@ -180,7 +189,10 @@ fn a_manifest_may_stand_for_a_servers_tool() {
     place.offer(&[tool("say", "Says it otherwise")]);
     let (code, out) = place.env.json(&["run", "speak", "text=hi"]);
     assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{out:#}");
-    place.env.write("tools/speak.yaml", manifest.replace("tool_type: mcp\n", "tool_type: mcp\nexecutor: mcp_http_runtime\n"));
+    place.env.write(
+        "tools/speak.yaml",
+        manifest.replace("tool_type: mcp\n", "tool_type: mcp\nexecutor: mcp_http_runtime\n"),
+    );
     let (code, out) = place.env.json(&["run", "speak", "text=hi"]);
     assert_eq!((code, &out["error"]["kind"]), (3, &json!("chain_invalid")), "{out:#}");
     assert_eq!(place.calls(), 1);
@@ -191,7 +203,8 @@ fn what_is_no_tool_is_asked_for_by_a_tool_of_the_system() {
     let place = Place::new(&[]);
     let (code, out) = place.env.json(&["run", "mcp.up.read_resource", "uri=test://x"]);
     assert_eq!((code, &out["content"]["contents"][0]["text"]), (0, &json!("what it says")), "{out:#}");
-    let chain: Vec<&str> = out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
+    let chain: Vec<&str> =
+        out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
     assert_eq!(chain, ["mcp.up.read_resource", "mcp_stdio_runtime", "subprocess"]);
     assert!(place.log().contains(&"read test://x".to_owned()));
     assert_eq!(place.env.json(&["run", "mcp.up.other"]).0, 2);

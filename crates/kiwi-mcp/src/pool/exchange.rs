@@ -91,11 +91,11 @@ async fn answer(
         return Err(wrong("asks too much at once".into()));
     }
     let mut questions = Vec::new();
-    for request in requests.values() {
+    for (name, request) in requests {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let capability = capability(method).ok_or_else(|| wrong(format!("asks for `{method}`")))?;
         let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        questions.push(Asked { capability, params });
+        questions.push(Asked { name: Some(name.clone()), capability, params });
     }
     if questions.is_empty() {
         return Ok(Map::new());

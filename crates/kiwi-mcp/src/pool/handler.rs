@@ -45,7 +45,7 @@ impl Service<RoleClient> for Handler {
         let question = self.calls.asked(with).map_err(refused)?;
         let params = message.get("params").cloned().unwrap_or_else(|| json!({}));
         let answers = tokio::select! {
-            answers = question.relay.ask(vec![Asked { capability, params }]) => answers,
+            answers = question.relay.ask(vec![Asked { name: None, capability, params }]) => answers,
             () = context.ct.cancelled() => Vec::new(),
         };
         match answers.into_iter().next() {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::watch;
 
 use crate::answer::Answer;
 use crate::book::{Book, Page};
@@ -40,6 +41,8 @@ pub struct Upstreams {
     /// One listing at a time for each server.
     turns: Mutex<HashMap<ServerName, Arc<tokio::sync::Mutex<()>>>>,
     offers: Offers,
+    /// Counts what was learnt about servers.
+    news: watch::Sender<u64>,
 }
 
 /// The tools of one page.
@@ -81,6 +84,7 @@ impl Upstreams {
                 listed: Mutex::default(),
                 turns: Mutex::default(),
                 offers: Offers::default(),
+                news: watch::Sender::default(),
             }
         })
     }
@@ -189,6 +193,36 @@ impl Upstreams {
         connection.request(wanted.action.method(), wanted.params, relay, cancelled).await
     }
 
+    /// Asks every server whose list is missing or old, each for itself. Nobody waits for them.
+    pub fn freshen(self: &Arc<Self>) {
+        let now = Timestamp::now();
+        for server in self.servers().unwrap_or_default().values() {
+            let is_fresh = |page: Arc<Page>| page.is_fresh(server.schema_ttl, now);
+            if self.permitted(server).is_ok()
+                && !self.book.page(server).is_ok_and(|page| page.is_some_and(is_fresh))
+            {
+                self.refresh_later(server.name.clone());
+            }
+        }
+    }
+
+    /// Resolves when something was learnt about a server.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// The servers that said they can do something beside tools: `prompts`, `resources`, `completions`.
+    pub fn able(&self, capability: &str) -> Vec<ServerName> {
+        let servers = self.servers().unwrap_or_default();
+        let is_able = |server: &&Server| {
+            let page = self.book.page(server).ok().flatten();
+            page.is_some_and(|page| {
+                page.listing.capabilities.get(capability).is_some_and(|has| !has.is_null())
+            })
+        };
+        servers.values().filter(is_able).map(|server| server.name.clone()).collect()
+    }
+
     /// Ends every connection.
     pub async fn close(&self) {
         self.pool.close().await;
@@ -216,8 +250,9 @@ impl Upstreams {
             Ok(listing) => self.book.note(server, listing),
             Err(error) => Err(error),
         };
-        if noted.is_err() {
-            lock(&self.listed).remove(&server.name);
+        match &noted {
+            Ok(_) => self.news.send_modify(|count| *count += 1),
+            Err(_) => drop(lock(&self.listed).remove(&server.name)),
         }
         noted
     }
@@ -281,7 +316,11 @@ impl Upstreams {
     fn changed(self: &Arc<Self>, name: &ServerName) {
         lock(&self.listed).remove(name);
         self.offers.forget(name);
-        let (upstreams, name) = (Arc::clone(self), name.clone());
+        self.refresh_later(name.clone());
+    }
+
+    fn refresh_later(self: &Arc<Self>, name: ServerName) {
+        let upstreams = Arc::clone(self);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 // Whoever needs it next meets the same failure and says so.

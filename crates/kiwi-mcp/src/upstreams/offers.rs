@@ -59,6 +59,32 @@ impl Offers {
 }
 
 impl Upstreams {
+    /// A list of every server that has one, by server. Each is asked for itself; one that takes too long is left out,
+    /// and what it says later is there the next time.
+    pub async fn offers(
+        self: &Arc<Self>,
+        offer: Offer,
+        patience: Duration,
+    ) -> Vec<(ServerName, Arc<Vec<Value>>)> {
+        let (capability, ..) = offer.words();
+        let asked: Vec<_> = self
+            .able(capability)
+            .into_iter()
+            .map(|name| {
+                let (upstreams, asked) = (Arc::clone(self), name.clone());
+                (name, tokio::spawn(async move { upstreams.offered(&asked, offer).await }))
+            })
+            .collect();
+        let until = tokio::time::Instant::now() + patience;
+        let mut all = Vec::new();
+        for (name, task) in asked {
+            if let Ok(Ok(Ok(items))) = tokio::time::timeout_at(until, task).await {
+                all.push((name, items));
+            }
+        }
+        all
+    }
+
     /// A list of a server, as it gave it; empty where it has none.
     pub async fn offered(&self, name: &ServerName, offer: Offer) -> Result<Arc<Vec<Value>>, McpError> {
         let server = self.server(name.as_str())?;
@@ -75,10 +101,7 @@ impl Upstreams {
     async fn ask_for(&self, server: &Server, offer: Offer) -> Result<Vec<Value>, McpError> {
         let connection = self.listed_connection(server).await?;
         let (capability, method, key) = offer.words();
-        let page = self.book.page(server)?;
-        if !page
-            .is_some_and(|page| page.listing.capabilities.get(capability).is_some_and(|has| !has.is_null()))
-        {
+        if !self.able(capability).contains(&server.name) {
             return Ok(Vec::new());
         }
         let mut items = Vec::new();

@@ -1,6 +1,7 @@
 //! Helpers of the binary itself, run by runtimes of the system as ordinary supervised processes.
 
 mod filesystem;
+mod items;
 mod listing;
 mod shell;
 
@@ -26,6 +27,7 @@ pub fn main(mut words: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(name) if filesystem::is_one(name) => answer(filesystem::run(name, &params())),
+        Some(name) if items::is_one(name) => answer(items::run(name, &params())),
         Some("shell.run") => shell::run(&params()),
         Some("container") => {
             let end = kiwi_exec::container_main(words);

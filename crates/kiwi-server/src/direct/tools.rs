@@ -1,0 +1,80 @@
+//! Tools under their own names.
+
+use kiwi_gate::Request;
+use kiwi_model::ToolRef;
+use kiwi_space::Transport;
+use rmcp::ErrorData;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, Tool};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use crate::answer;
+use crate::calls::{Asking, Step};
+use crate::catalogue::{Entry, Source};
+use crate::client::Client;
+use crate::server::Server;
+
+/// A tool as a client sees it; `None` for what is not called by itself.
+pub(crate) fn native_tool(entry: &Entry) -> Option<Tool> {
+    let Source::Tool(tool) = &entry.source else { return None };
+    // What serves the other methods of an upstream server is no tool of its own.
+    if !entry.is_callable() {
+        return None;
+    }
+    let manifest = &tool.manifest;
+    let mut schema = match &manifest.parameters {
+        Some(Value::Object(schema)) => schema.clone(),
+        _ => Map::new(),
+    };
+    schema.entry("type").or_insert_with(|| "object".into());
+    let mut definition = json!({
+        "name": entry.id,
+        "inputSchema": schema,
+        "annotations": {"readOnlyHint": !manifest.mutates_state, "destructiveHint": manifest.mutates_state},
+    });
+    if let Value::Object(map) = &mut definition {
+        for (name, text) in [("title", &manifest.title), ("description", &manifest.description)] {
+            text.as_ref().map(|text| map.insert(name.to_owned(), text.clone().into()));
+        }
+        if let Some(schema) = tool.document.get("output_schema").filter(|schema| schema.is_object()) {
+            map.insert("outputSchema".into(), schema.clone());
+        }
+    }
+    serde_json::from_value(definition).ok()
+}
+
+/// Calls a tool by its name.
+pub(crate) async fn call(
+    server: &Arc<Server>,
+    client: &Client,
+    params: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let catalogue = server.shelf.current().await;
+    if !catalogue.native.iter().any(|tool| tool.name == params.name) {
+        let fresh = server.shelf.fresh().await;
+        if !fresh.native.iter().any(|tool| tool.name == params.name) {
+            let shown: String = params.name.chars().take(100).collect();
+            return Err(ErrorData::invalid_params(format!("there is no tool `{shown}`"), None));
+        }
+    }
+    let arguments = params.arguments.clone().unwrap_or_default();
+    let asking = Asking {
+        context,
+        about: json!(["direct", params.name, arguments]),
+        responses: params.input_responses,
+        state: params.request_state,
+    };
+    let request = || {
+        let tool = ToolRef::parse(&params.name)?;
+        let mut call = Request::new(tool, arguments, client.caller.clone(), client.session);
+        call.transport = Transport::Mcp;
+        Ok(call)
+    };
+    Ok(match server.call(client, request, asking).await? {
+        Ok(Step::Done(outcome)) => answer::native(outcome)?.into(),
+        Ok(Step::Asks(input)) => input.into(),
+        Err(fault) => answer::failed(&fault).into(),
+    })
+}

@@ -1,0 +1,317 @@
+//! What a client talks to.
+
+use kiwi_gate::{Caller, Session};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
+use serde_json::{Map, json};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::answer;
+use crate::client::{Client, capabilities, is_modern};
+use crate::direct::{self, Verb};
+use crate::http::Identity;
+use crate::meta;
+use crate::server::Server;
+
+/// Which face a client sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Four tools in front of everything.
+    Meta,
+    /// Every tool under its own name.
+    Direct,
+}
+
+/// One face: of one connection, or of one request where there is no connection.
+pub(crate) struct Face {
+    server: Arc<Server>,
+    shape: Shape,
+    /// The connection's own session, where it has one.
+    own: OnceLock<Session>,
+    level: Mutex<LoggingLevel>,
+}
+
+impl Face {
+    /// A face for requests that stand for themselves until a client says otherwise.
+    pub fn new(server: Arc<Server>, shape: Shape) -> Self {
+        Self { server, shape, own: OnceLock::new(), level: Mutex::new(LoggingLevel::Debug) }
+    }
+
+    /// A face for one connection.
+    pub fn connected(server: Arc<Server>, shape: Shape) -> Self {
+        let face = Self::new(server, shape);
+        face.own.get_or_init(Session::start);
+        face
+    }
+
+    fn client(&self, context: &RequestContext<RoleServer>) -> Client {
+        let name = context.client_info().map(|info| info.name).unwrap_or_default();
+        let is_modern = is_modern(context);
+        let session = self.own.get().copied().unwrap_or_else(|| {
+            let parts = context.extensions.get::<axum::http::request::Parts>();
+            let who = parts.and_then(|parts| parts.extensions.get::<Identity>());
+            let who = who.map_or("nobody", |who| who.0.as_str());
+            self.server.sessions.of(&format!("{who} {name}"))
+        });
+        Client {
+            caller: Caller::mcp(&name),
+            session,
+            capabilities: capabilities(context.client_capabilities().as_ref()),
+            is_modern,
+            log_level: if is_modern {
+                context.meta.log_level()
+            } else {
+                Some(*self.level.lock().unwrap_or_else(PoisonError::into_inner))
+            },
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.shape == Shape::Direct
+    }
+
+    /// Tells a connected client of changes for as long as it is there.
+    fn tell_changes(&self, peer: Peer<RoleServer>) {
+        let mut changes = self.server.shelf.changes();
+        let is_direct = self.is_direct();
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let mut told = peer.notify_tool_list_changed().await.is_ok();
+                if is_direct {
+                    told = peer.notify_prompt_list_changed().await.is_ok() && told;
+                    told = peer.notify_resource_list_changed().await.is_ok() && told;
+                }
+                if !told || peer.is_transport_closed() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+impl ServerHandler for Face {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if self.is_direct() {
+            capabilities = json!({
+                "tools": {"listChanged": true}, "prompts": {"listChanged": true},
+                "resources": {"listChanged": true, "subscribe": true}, "completions": {}, "logging": {},
+            });
+        }
+        let capabilities: ServerCapabilities = serde_json::from_value(capabilities).unwrap_or_default();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("kiwi", env!("CARGO_PKG_VERSION"));
+        info.server_info.title = Some("Kiwi".to_owned());
+        info.instructions = Some(match self.shape {
+            Shape::Meta => "search finds tools, directives and knowledge; load shows one whole; execute runs it through policy, \
+                approval and audit; help says what to do when you do not get on."
+                .to_owned(),
+            Shape::Direct => "Every tool here runs through policy, approval and audit. A refusal says why and what to do."
+                .to_owned(),
+        });
+        info
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.own.get_or_init(Session::start);
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.tell_changes(context.peer);
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let catalogue = self.server.shelf.current().await;
+        let tools = if self.is_direct() { &catalogue.native } else { &catalogue.meta };
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, next) = direct::page(tools, cursor.as_deref())?;
+        let mut result = ListToolsResult::with_all_items(page);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let catalogue = self.server.shelf.known()?;
+        let tools = if self.is_direct() { &catalogue.native } else { &catalogue.meta };
+        tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let client = self.client(&context);
+        match self.shape {
+            Shape::Meta => meta::call(&self.server, &client, request, &context).await,
+            Shape::Direct => direct::call(&self.server, &client, request, &context).await,
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let all = match self.shape {
+            Shape::Meta => Vec::new(),
+            Shape::Direct => direct::prompts(&self.server).await,
+        };
+        let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
+        let mut result = ListPromptsResult::with_all_items(page);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if !self.is_direct() {
+            return Err(ErrorData::method_not_found::<rmcp::model::GetPromptRequestMethod>());
+        }
+        direct::get_prompt(&self.server, &self.client(&context), request, &context).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let all = match self.shape {
+            Shape::Meta => Vec::new(),
+            Shape::Direct => direct::resources(&self.server).await,
+        };
+        let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
+        let mut result = ListResourcesResult::with_all_items(page);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let all = match self.shape {
+            Shape::Meta => Vec::new(),
+            Shape::Direct => direct::templates(&self.server).await,
+        };
+        let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
+        let mut result = ListResourceTemplatesResult::with_all_items(page);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if !self.is_direct() {
+            return Err(ErrorData::method_not_found::<rmcp::model::ReadResourceRequestMethod>());
+        }
+        direct::read_resource(&self.server, &self.client(&context), request, &context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        if !self.is_direct() {
+            return Err(ErrorData::method_not_found::<rmcp::model::CompleteRequestMethod>());
+        }
+        direct::complete(&self.server, &self.client(&context), request).await
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.is_direct() || is_modern(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = request.level;
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.follow(&request.uri, Verb::Subscribe, &context).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.follow(&request.uri, Verb::Unsubscribe, &context).await
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.server.shelf.changes();
+        let sink = context.sink().clone();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    // Each of them refuses by itself what this client did not ask for.
+                    let _ = sink.notify_tool_list_changed().await;
+                    let _ = sink.notify_prompt_list_changed().await;
+                    let _ = sink.notify_resource_list_changed().await;
+                }
+            }
+        }
+    }
+}
+
+impl Face {
+    /// Begins or ends to follow a resource. Knowledge is followed by the list; others by their server.
+    async fn follow(
+        &self,
+        uri: &str,
+        verb: Verb,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.is_direct() {
+            return Err(ErrorData::method_not_found::<rmcp::model::SubscribeRequestMethod>());
+        }
+        let client = self.client(context);
+        let Some(name) = direct::owner(&self.server, uri).await else { return Ok(()) };
+        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
+        direct::ask(&self.server, &client, &name, verb, params)
+            .await
+            .map_err(|fault| answer::error(&fault))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! The endpoint over standard streams: one client, one connection.
+
+use rmcp::service::serve_server;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::ServerError;
+use crate::face::{Face, Shape};
+use crate::server::Server;
+
+/// How long calls may go on once the client has gone, and how long their ends may take.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Serves the client at the other end of the standard streams until it goes, or `stop` resolves.
+pub async fn serve_stdio(
+    server: Arc<Server>,
+    shape: Shape,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServerError> {
+    let tending = tokio::spawn(Arc::clone(&server).tend());
+    let face = Face::connected(Arc::clone(&server), shape);
+    let serving = async {
+        let running = serve_server(face, rmcp::transport::io::stdio_pipes()).await;
+        match running {
+            Ok(running) => {
+                let _ = running.waiting().await;
+                Ok(())
+            }
+            // Who goes before saying anything has nothing to complain about.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(ServerError::Handshake { problem: error.to_string() }),
+        }
+    };
+    let result = tokio::select! {
+        result = serving => result,
+        () = stop => Ok(()),
+    };
+    tending.abort();
+    server.drain(Duration::ZERO, LAST).await;
+    result
+}
