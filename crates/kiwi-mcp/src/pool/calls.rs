@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 use crate::relay::{Refusal, Relay};
 
 /// How many questions of a server may wait for an answer at one time.
 const MOST_QUESTIONS: usize = 32;
-/// How many requests of a server may be without an answer of ours before it is a flood.
+/// How many requests of a server may be without an answer of ours before it is not listened to any more.
 const MOST_UNANSWERED: usize = 256;
 /// News of changed lists are collected for so long.
 const COLLECT: Duration = Duration::from_millis(50);
@@ -25,6 +26,8 @@ pub(super) struct Calls {
     inner: Mutex<Inner>,
     /// Requests of the server that are not answered yet.
     unanswered: AtomicUsize,
+    /// Told whenever one of them is answered.
+    answered: Notify,
     changed: Arc<dyn Fn() + Send + Sync>,
     is_change_told: Arc<AtomicBool>,
 }
@@ -62,6 +65,7 @@ impl Calls {
         Self {
             inner: Mutex::new(inner),
             unanswered: AtomicUsize::new(0),
+            answered: Notify::new(),
             changed,
             is_change_told: Arc::default(),
         }
@@ -191,15 +195,33 @@ impl Calls {
         });
     }
 
-    /// A request of the server has come; whether there is room for it.
-    pub fn count_request(&self) -> bool {
-        self.unanswered.fetch_add(1, Ordering::AcqRel) < MOST_UNANSWERED
+    /// A request of the server has come.
+    pub fn count_request(&self) {
+        self.unanswered.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether another request of the server can be taken.
+    pub fn has_room(&self) -> bool {
+        self.unanswered.load(Ordering::Acquire) < MOST_UNANSWERED
+    }
+
+    /// Waits until another request of the server can be taken: who asks faster than it listens is not listened to.
+    pub async fn room(&self) {
+        loop {
+            let mut answered = std::pin::pin!(self.answered.notified());
+            answered.as_mut().enable();
+            if self.has_room() {
+                return;
+            }
+            answered.await;
+        }
     }
 
     /// A request of the server was answered.
     pub fn count_answer(&self) {
         let one_less = |count: usize| Some(count.saturating_sub(1));
         let _ = self.unanswered.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        self.answered.notify_waiters();
     }
 
     /// Who is to answer a question: the call it came with where that is known, else the only one there is.

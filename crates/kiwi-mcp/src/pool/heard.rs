@@ -80,8 +80,6 @@ pub(super) enum Sorted {
     Pass(Box<ServerJsonRpcMessage>),
     /// It was dealt with, or nobody can use it.
     Done,
-    /// The server asks faster than it listens.
-    Flood,
 }
 
 impl Heard {
@@ -102,8 +100,13 @@ impl Heard {
     pub fn tap(mut self, calls: &Calls) -> Tapped {
         match (&self.method, &self.id) {
             (Some(method), None) if calls.hear(method, &mut self.params) => Tapped::Done,
-            (Some(_), Some(_)) if !calls.count_request() => Tapped::Done,
-            (Some(_), _) => Tapped::Pass,
+            // Not listening would hold up the answers that come the same way, so the question is lost.
+            (Some(_), Some(_)) if !calls.has_room() => Tapped::Done,
+            (Some(_), Some(_)) => {
+                calls.count_request();
+                Tapped::Pass
+            }
+            (Some(_), None) => Tapped::Pass,
             (None, _) => {
                 if let Some(id) = self.answers()
                     && self.error.is_none()
@@ -128,9 +131,7 @@ impl Heard {
             }
             (Some(method), Some(id)) => {
                 let Ok(id) = serde_json::from_value(id) else { return Sorted::Done };
-                if !calls.count_request() {
-                    return Sorted::Flood;
-                }
+                calls.count_request();
                 let request = CustomRequest::new(method, params);
                 Some(ServerJsonRpcMessage::request(ServerRequest::CustomRequest(request), id))
             }

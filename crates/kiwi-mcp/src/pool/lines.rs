@@ -83,8 +83,8 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
         }
     }
 
-    /// Reads the line; `false` when the server cannot be listened to any longer.
-    fn digest(&mut self) -> bool {
+    /// Reads the line.
+    fn digest(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_suffix(b"\r").unwrap_or(&line);
         // What is no message is somebody's stray output.
@@ -102,7 +102,6 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
             match message.sort(&self.calls, form) {
                 Sorted::Pass(message) => self.queue.push_back(*message),
                 Sorted::Done => {}
-                Sorted::Flood => return false,
             }
         }
         // A usual line's buffer is used again; an unusual one's is not kept.
@@ -110,7 +109,6 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
             self.line = line;
             self.line.clear();
         }
-        true
     }
 }
 
@@ -158,9 +156,11 @@ where
             if let Some(message) = self.queue.pop_front() {
                 return Some(message);
             }
-            if !self.fill().await || !self.digest() {
+            self.calls.room().await;
+            if !self.fill().await {
                 return None;
             }
+            self.digest();
         }
     }
 

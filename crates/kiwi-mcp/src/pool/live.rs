@@ -159,18 +159,19 @@ impl Keeper {
             let waiting = self.service.waiting();
             tokio::pin!(waiting);
             tokio::pin!(listening);
-            let mut is_listening = true;
+            let (mut is_listening, mut is_done) = (true, false);
             let mut pause = idle();
             let end = loop {
                 tokio::select! {
                     _ = self.stopped.changed() => break End::Stopped,
                     _ = &mut waiting => {
+                        is_done = true;
                         let why = closed(&self.server, serving.as_ref()).await;
                         break End::Crashed(why);
                     }
                     exit = ended(serving.as_ref()) => {
                         // What it said last is still to be read.
-                        let _ = tokio::time::timeout(MOMENT, &mut waiting).await;
+                        is_done = tokio::time::timeout(MOMENT, &mut waiting).await.is_ok();
                         break End::Crashed(exit_of(&self.server, serving.as_ref(), exit));
                     }
                     () = tokio::time::sleep(pause) => match self.calls.close_if_idle(idle()) {
@@ -188,7 +189,9 @@ impl Keeper {
             };
             let _ = self.gone.send(Some(why));
             token.cancel();
-            let _ = tokio::time::timeout(FAREWELL, waiting).await;
+            if !is_done {
+                let _ = tokio::time::timeout(FAREWELL, waiting).await;
+            }
             end
         };
         if let Some(serving) = serving {

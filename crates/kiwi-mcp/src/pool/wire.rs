@@ -193,7 +193,6 @@ impl Wire {
                 Sorted::Pass(message) if is_answer => answer = Some(*message),
                 // Only an answer can come this way.
                 Sorted::Pass(_) | Sorted::Done => {}
-                Sorted::Flood => return Err(unexpected("too many questions")),
             }
         }
         answer.ok_or_else(|| unexpected("the body holds no answer to the request"))
