@@ -7,6 +7,8 @@
     reason = "each test file uses a part of it; a test may stop at the first surprise"
 )]
 
+pub mod web;
+
 use kiwi_exec::{Confinement, HttpClient, Launcher};
 use kiwi_mcp::{
     Answer, Asked, Authorize, Capability, Connection, HttpAuth, McpError, Pool, Reach, Refusal, Relay,
