@@ -90,6 +90,13 @@ pub enum Reach {
     },
 }
 
+impl Reach {
+    /// Whether a person has to give access first.
+    pub fn uses_oauth(&self) -> bool {
+        matches!(self, Self::Http { auth: HttpAuth::Oauth, .. })
+    }
+}
+
 /// How an HTTP server knows who asks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

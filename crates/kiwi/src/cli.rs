@@ -33,6 +33,7 @@ pub enum Command {
     Lockfile(commands::lockfile::Args),
     Rules(commands::rules::Args),
     Gate(commands::gate::Args),
+    Mcp(commands::mcp::Args),
     Trust(commands::trust::Args),
     Approve(commands::approve::Args),
     Reject(commands::reject::Args),
@@ -40,7 +41,6 @@ pub enum Command {
     Grants(commands::grants::Args),
     Sessions(commands::sessions::Args),
     Auth(commands::auth::Args),
-    Mcp(commands::mcp::Args),
     Serve(commands::serve::Args),
     Audit(commands::audit::Args),
     Cache(commands::cache::Args),
@@ -62,6 +62,7 @@ impl Command {
             Self::Lockfile(args) => args.run(context),
             Self::Rules(args) => args.run(context),
             Self::Gate(args) => args.run(context),
+            Self::Mcp(args) => args.run(context),
             Self::Trust(args) => args.run(context),
             Self::Approve(args) => args.run(context),
             Self::Reject(args) => args.run(context),
@@ -69,7 +70,6 @@ impl Command {
             Self::Grants(args) => args.run(context),
             Self::Sessions(args) => args.run(context),
             Self::Auth(args) => args.run(context),
-            Self::Mcp(args) => args.run(context),
             Self::Serve(args) => args.run(context),
             Self::Audit(args) => args.run(context),
             Self::Cache(args) => args.run(context),
@@ -90,6 +90,7 @@ impl Command {
             Self::Lockfile(args) => args.json(),
             Self::Rules(args) => args.json(),
             Self::Gate(args) => args.json(),
+            Self::Mcp(args) => args.json(),
             Self::Trust(args) => args.json(),
             Self::Approve(args) => args.json,
             Self::Reject(args) => args.json,
@@ -101,7 +102,7 @@ impl Command {
             Self::Audit(args) => args.json(),
             Self::Cache(args) => args.json(),
             Self::Doctor(args) => args.json,
-            Self::Mcp(_) | Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
+            Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
         }
     }
 }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::browser::Browser;
+
 /// The surroundings of a command.
 pub struct Context {
     /// Where Kiwi was started.
@@ -20,6 +22,8 @@ pub struct Context {
     pub environment: BTreeMap<String, String>,
     /// The running program.
     pub kiwi: PathBuf,
+    /// Where a person gives access to servers.
+    pub browser: Arc<Browser>,
 }
 
 impl Context {
@@ -48,15 +52,17 @@ impl Context {
             .map_err(|error| internal("the running program cannot be found", &error))?;
         let cwd = locations.cwd.clone();
         let spaces = Arc::new(Spaces::open(locations).map_err(|error| error.fault())?);
+        let browser = Arc::new(Browser::new(Self::is_interactive()));
         let host = Host {
             environment: environment.clone(),
             kiwi: kiwi.clone(),
             cwd: cwd.clone(),
             scratch: std::env::temp_dir(),
             has_terminal: std::io::stderr().is_terminal(),
-            authorize: None,
+            authorize: Some(Arc::clone(&browser) as Arc<_>),
         };
-        Ok(Self { cwd, kernel: Arc::new(Kernel::new(spaces, host)?), environment, kiwi })
+        let kernel = Arc::new(Kernel::new(spaces, host)?);
+        Ok(Self { cwd, kernel, environment, kiwi, browser })
     }
 
     /// Whether a person is at this terminal who can be asked.

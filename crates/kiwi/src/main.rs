@@ -5,6 +5,7 @@
 //! **Deliberately absent**: anything another face would need. A command gathers arguments, asks the kernel, and shows
 //! what it says.
 
+mod browser;
 mod builtin;
 mod cli;
 mod commands;

@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 53] = [
+const COMMANDS: [&str; 60] = [
     "",
     "init",
     "run",
@@ -46,6 +46,13 @@ const COMMANDS: [&str; 53] = [
     "rules replay",
     "gate",
     "gate explain",
+    "mcp",
+    "mcp list",
+    "mcp add",
+    "mcp remove",
+    "mcp review",
+    "mcp import",
+    "mcp install",
     "trust",
     "trust add",
     "trust remove",

@@ -67,16 +67,16 @@ impl Book {
         let name = self.name(server);
         let path = folder.file(&name);
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = match pages.get(&name).filter(|held| held.seen.is_still(&path)) {
-            Some(held) => held.clone(),
-            None => {
-                pages.remove(&name);
-                let seen = Seen::of(&path).map_err(McpError::store)?;
-                let page = self.sheet(&folder, server)?.map(|sheet| Arc::new(sheet.page()));
-                let held = Held { seen, page };
-                pages.insert(name, held.clone());
-                held
-            }
+        let held = pages.get(&name).filter(|held| held.seen.is_still(&path)).cloned();
+        let held = if let Some(held) = held {
+            held
+        } else {
+            pages.remove(&name);
+            let seen = Seen::of(&path).map_err(McpError::store)?;
+            let page = self.sheet(&folder, server)?.map(|sheet| Arc::new(sheet.page()));
+            let held = Held { seen, page };
+            pages.insert(name, held.clone());
+            held
         };
         drop(pages);
         Ok(held.page.filter(|page| page.reach == server.reach_digest()))
@@ -89,7 +89,7 @@ impl Book {
             let at = listing.at;
             let is_first = before.is_none();
             let mut sheet = match before {
-                Some(before) => Sheet { listing, reach, ..before },
+                Some(before) => Sheet { reach, listing, ..before },
                 None => Sheet {
                     format: Sheet::FORMAT,
                     server: server.name.clone(),
@@ -199,7 +199,7 @@ impl Book {
         folder.make().map_err(McpError::store)?;
         let _turn = folder.turn().map_err(McpError::store)?;
         let name = self.name(server);
-        let others = self.tools_of_others(&folder, &name)?;
+        let others = tools_of_others(&folder, &name)?;
         let sheet = change(self.sheet(&folder, server)?, &others)?;
         let bytes =
             serde_json::to_vec(&sheet).map_err(|error| McpError::Store { problem: error.to_string() })?;
@@ -209,29 +209,6 @@ impl Book {
         }
         folder.write(&name, &bytes).map_err(McpError::store)?;
         Ok(Arc::new(sheet.page()))
-    }
-
-    /// The names of what other servers offer. A page that cannot be read is told when its server is used.
-    fn tools_of_others(&self, folder: &PrivateFolder, own: &str) -> Result<BTreeSet<String>, McpError> {
-        #[derive(serde::Deserialize)]
-        struct Tool {
-            name: String,
-        }
-        #[derive(serde::Deserialize)]
-        struct Tools {
-            tools: Vec<Tool>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Names {
-            listing: Tools,
-        }
-        let mut names = BTreeSet::new();
-        for name in folder.names().map_err(McpError::store)?.iter().filter(|name| *name != own) {
-            let Ok(Some(bytes)) = folder.read(name) else { continue };
-            let Ok(page) = serde_json::from_slice::<Names>(&bytes) else { continue };
-            names.extend(page.listing.tools.into_iter().map(|tool| tool.name.to_lowercase()));
-        }
-        Ok(names)
     }
 
     fn sheet(&self, folder: &PrivateFolder, server: &Server) -> Result<Option<Sheet>, McpError> {
@@ -281,4 +258,27 @@ impl Book {
             None => format!("{}.json", server.name),
         }
     }
+}
+
+/// The names of what other servers offer. A page that cannot be read is told when its server is used.
+fn tools_of_others(folder: &PrivateFolder, own: &str) -> Result<BTreeSet<String>, McpError> {
+    #[derive(serde::Deserialize)]
+    struct Tool {
+        name: String,
+    }
+    #[derive(serde::Deserialize)]
+    struct Tools {
+        tools: Vec<Tool>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Names {
+        listing: Tools,
+    }
+    let mut names = BTreeSet::new();
+    for name in folder.names().map_err(McpError::store)?.iter().filter(|name| *name != own) {
+        let Ok(Some(bytes)) = folder.read(name) else { continue };
+        let Ok(page) = serde_json::from_slice::<Names>(&bytes) else { continue };
+        names.extend(page.listing.tools.into_iter().map(|tool| tool.name.to_lowercase()));
+    }
+    Ok(names)
 }

@@ -95,9 +95,9 @@ fn the_first_listing_is_agreed_to_and_survives_a_restart() {
         assert_eq!(book.page(&server).unwrap().as_deref(), Some(&*page), "also from memory");
     }
     let at = page.listing.at;
-    assert!(page.is_fresh(Duration::from_secs(60), at + Duration::from_secs(59)));
-    assert!(!page.is_fresh(Duration::from_secs(60), at + Duration::from_secs(60)));
-    assert!(!page.is_fresh(Duration::from_secs(60), at - Duration::from_secs(1)));
+    assert!(page.is_fresh(Duration::from_mins(1), at + Duration::from_secs(59)));
+    assert!(!page.is_fresh(Duration::from_mins(1), at + Duration::from_mins(1)));
+    assert!(!page.is_fresh(Duration::from_mins(1), at - Duration::from_secs(1)));
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn what_is_damaged_is_never_taken_for_none() {
         world.book.note(&server, listing(&[tool("a", "one")])).unwrap();
         let file = world.files().remove(0);
         let text = std::fs::read_to_string(&file).unwrap();
-        let damaged = damage(&text);
-        assert_ne!(damaged, text);
-        std::fs::write(&file, damaged).unwrap();
+        let broken = damage(&text);
+        assert_ne!(broken, text);
+        std::fs::write(&file, broken).unwrap();
         let error = world.book.page(&server).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::IntegrityMismatch, "{error}");
         assert!(world.book.note(&server, listing(&[tool("evil", "x")])).is_err());

@@ -91,17 +91,14 @@ fn append(text: &str, map: &Node, key: &str, value: &Value) -> String {
             let rendered = if is_one_line { value.to_string() } else { pretty(value, &inner) };
             let entry = format!("{gap}{}: {rendered}", Value::from(key));
             let end = last.value.span.end;
-            match comma_after(text, end) {
+            if let Some(comma) = comma_after(text, end) {
                 // The comma that is there already separates; ours trails as theirs did.
-                Some(comma) => {
-                    let at = if is_one_line { comma } else { rest_of_line(text, comma) };
-                    splice(text, at..at, &format!("{entry},"))
-                }
-                None => {
-                    let at = if is_one_line { end } else { rest_of_line(text, end) };
-                    let with_entry = splice(text, at..at, &entry);
-                    splice(&with_entry, end..end, ",")
-                }
+                let at = if is_one_line { comma } else { rest_of_line(text, comma) };
+                splice(text, at..at, &format!("{entry},"))
+            } else {
+                let at = if is_one_line { end } else { rest_of_line(text, end) };
+                let with_entry = splice(text, at..at, &entry);
+                splice(&with_entry, end..end, ",")
             }
         }
     }

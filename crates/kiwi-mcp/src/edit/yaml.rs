@@ -3,6 +3,7 @@
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, StructureStyle};
 use kiwi_model::yaml as strict;
 use serde_json::{Map, Value};
+use std::fmt::Write as _;
 
 use super::Problem;
 use super::outline::{Kind, Node, Pair, line_end, line_start, splice};
@@ -124,7 +125,8 @@ fn below(text: &str, at: usize, column: usize, path: &[&str], key: &str, value: 
     }
     let mut column = column;
     for name in path {
-        lines.push_str(&format!("{}{}:\n", " ".repeat(column), scalar(name)));
+        // Writing to a String cannot fail.
+        let _ = writeln!(lines, "{}{}:", " ".repeat(column), scalar(name));
         column += STEP;
     }
     block(&mut lines, column, key, value);
@@ -134,16 +136,17 @@ fn below(text: &str, at: usize, column: usize, path: &[&str], key: &str, value: 
 /// Writes an entry by indentation.
 fn block(out: &mut String, column: usize, key: &str, value: &Value) {
     let start = format!("{}{}:", " ".repeat(column), scalar(key));
-    match value {
+    let _ = match value {
         Value::Object(map) if !map.is_empty() => {
-            out.push_str(&format!("{start}\n"));
+            let _ = writeln!(out, "{start}");
             for (key, value) in map {
                 block(out, column + STEP, key, value);
             }
+            return;
         }
-        Value::String(text) => out.push_str(&format!("{start} {}\n", scalar(text))),
-        other => out.push_str(&format!("{start} {other}\n")),
-    }
+        Value::String(text) => writeln!(out, "{start} {}", scalar(text)),
+        other => writeln!(out, "{start} {other}"),
+    };
 }
 
 /// A text without quotes where nobody can read it as anything else.
@@ -154,7 +157,7 @@ fn scalar(text: &str) -> String {
             .next()
             .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'/' || b == b'.')
         && !matches!(text.to_ascii_lowercase().as_str(), "y" | "n" | "yes" | "no" | "on" | "off")
-        && strict::parse(text.as_bytes()).is_ok_and(|document| document.value == Value::from(text));
+        && strict::parse(text.as_bytes()).is_ok_and(|document| document.value == text);
     if is_plain { text.to_owned() } else { Value::from(text).to_string() }
 }
 
@@ -221,11 +224,7 @@ impl<'a> Reader<'a> {
             Some(Ok(found)) => Ok(found),
             Some(Err(error)) => {
                 let marker = error.marker();
-                Err(Problem {
-                    line: marker.line(),
-                    column: marker.col() + 1,
-                    message: error.info().to_owned(),
-                })
+                Err(Problem { line: marker.line(), column: marker.col() + 1, message: error.info().clone() })
             }
             None => Err(Problem::at(self.text, self.text.len(), "the file ends too early")),
         }

@@ -81,7 +81,7 @@ pub fn import(
     };
     let value = format.read(text).map_err(|problem| bad(problem.to_string()))?;
     let maps = find(&value, origin);
-    if maps.is_empty() {
+    if maps.is_empty() && origin.client.is_none() {
         return Err(bad("it names no MCP servers in a way that is known".to_owned()));
     }
     let mut imported = Imported::default();

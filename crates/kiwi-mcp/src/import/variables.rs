@@ -28,7 +28,7 @@ pub(super) fn respell(client: Client, text: &str, notes: &mut Vec<String>) -> St
         let name =
             characters.as_str().get(..name_length.unwrap_or(characters.as_str().len())).unwrap_or_default();
         if client == Client::Gemini && first == Some('$') && is_name(name) {
-            out.push_str(&format!("${{{name}}}"));
+            out.extend(["${", name, "}"]);
             rest = characters.as_str().get(name.len()..).unwrap_or_default();
             continue;
         }

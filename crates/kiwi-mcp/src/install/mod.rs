@@ -54,6 +54,16 @@ pub struct Done {
     pub backup: Option<PathBuf>,
 }
 
+/// What is left of a file as it was before Kiwi.
+enum Kept {
+    /// There was none.
+    NoFile,
+    /// This.
+    Text(String),
+    /// Nobody knows any more.
+    Lost,
+}
+
 impl Installation {
     /// Works out what a client's file will be with Kiwi in it. Nothing is written.
     pub fn of(
@@ -90,8 +100,9 @@ impl Installation {
         let Some(before) = plan.before.clone() else { return Ok(plan) };
         plan.after = match &record {
             Some(record) if record.after == Digest::of(before.as_bytes()) => match plan.kept(record)? {
-                Some(kept) => kept,
-                None => Some(plan.without_entry(&before, Some(record))?),
+                Kept::NoFile => None,
+                Kept::Text(text) => Some(text),
+                Kept::Lost => Some(plan.without_entry(&before, Some(record))?),
             },
             record => Some(plan.without_entry(&before, record.as_ref())?),
         };
@@ -137,13 +148,14 @@ impl Installation {
             {
                 self.kept(record)?
             }
-            _ => None,
+            _ => Kept::Lost,
         };
         let (baseline, replaced) = match (&known, kept) {
             // Ours, as we left it: what was there before us stays what is given back.
-            (Some(record), Some(kept)) => (kept, record.replaced.clone()),
+            (Some(record), Kept::NoFile) => (None, record.replaced.clone()),
+            (Some(record), Kept::Text(text)) => (Some(text), record.replaced.clone()),
             // Ours, changed since: what is given back is that, without us.
-            (Some(record), None) => match &self.before {
+            (Some(record), Kept::Lost) => match &self.before {
                 Some(before) => (Some(self.without_entry(before, Some(record))?), record.replaced.clone()),
                 None => (None, None),
             },
@@ -215,11 +227,11 @@ impl Installation {
         Ok(Self { client, scope, file, before, after: None, records, is_undo: false })
     }
 
-    /// What was there before Kiwi, if it is still known: `Some(None)` where there was no file.
-    fn kept(&self, record: &Record) -> Result<Option<Option<String>>, McpError> {
-        let Some(digest) = record.before else { return Ok(Some(None)) };
-        let kept = read(&self.backup())?;
-        Ok(kept.filter(|text| Digest::of(text.as_bytes()) == digest).map(Some))
+    /// What was there before Kiwi, if it is still known.
+    fn kept(&self, record: &Record) -> Result<Kept, McpError> {
+        let Some(digest) = record.before else { return Ok(Kept::NoFile) };
+        let kept = read(&self.backup())?.filter(|text| Digest::of(text.as_bytes()) == digest);
+        Ok(kept.map_or(Kept::Lost, Kept::Text))
     }
 
     /// A text without Kiwi's entry, or with the one that stood there before.

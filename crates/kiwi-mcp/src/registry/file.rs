@@ -246,7 +246,7 @@ fn typed(document: &Document) -> Result<File, (String, String)> {
                 _ => None,
             })
             .collect();
-        let pointer: String = segments.iter().map(|segment| format!("/{}", escape(segment))).collect();
+        let pointer = segments.iter().flat_map(|segment| ["/".to_owned(), escape(segment)]).collect();
         let inner = error.into_inner().to_string();
         let name = segments.join(".");
         (pointer, if name.is_empty() { inner } else { format!("`{name}`: {inner}") })

@@ -70,20 +70,26 @@ pub fn tools() -> Vec<Tool> {
 pub fn result(name: &str) -> Option<Value> {
     let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
     let text = |text: &str| json!({"type": "text", "text": text});
-    let resource = |uri: &str, mime: &str, text: &str| {
-        json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}})
-    };
+    let resource = |uri: &str, mime: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}});
     let content = match name {
         "test_simple_text" => json!([text("This is a simple text response for testing.")]),
         "test_image_content" => json!([image]),
         "test_audio_content" => json!([{"type": "audio", "data": WAV, "mimeType": "audio/wav"}]),
         "test_embedded_resource" => {
-            json!([resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
+            json!([resource(
+                "test://embedded-resource",
+                "text/plain",
+                "This is an embedded resource content."
+            )])
         }
         "test_multiple_content_types" => json!([
             text("Multiple content types test:"),
             image,
-            resource("test://mixed-content-resource", "application/json", "{\"test\":\"data\",\"value\":123}")
+            resource(
+                "test://mixed-content-resource",
+                "application/json",
+                "{\"test\":\"data\",\"value\":123}"
+            )
         ]),
         "json_schema_2020_12_tool" => json!([text("ok")]),
         "test_error_handling" => {
@@ -122,8 +128,10 @@ pub fn prompt(name: &str, arguments: &Map<String, Value>) -> Option<Value> {
             json!([said(text(filled))])
         }
         "test_prompt_with_embedded_resource" => json!([
-            said(json!({"type": "resource", "resource": {"uri": given("resourceUri"), "mimeType": "text/plain",
-                "text": "Embedded resource content for testing."}})),
+            said(
+                json!({"type": "resource", "resource": {"uri": given("resourceUri"), "mimeType": "text/plain",
+                "text": "Embedded resource content for testing."}})
+            ),
             said(text("Please process the embedded resource above.".into()))
         ]),
         "test_prompt_with_image" => json!([
@@ -140,7 +148,9 @@ pub fn resources() -> Vec<Resource> {
     [("static-text", "text/plain"), ("static-binary", "image/png"), ("watched-resource", "text/plain")]
         .into_iter()
         .map(|(name, mime)| {
-            made(json!({"uri": format!("test://{name}"), "name": name, "description": name, "mimeType": mime}))
+            made(
+                json!({"uri": format!("test://{name}"), "name": name, "description": name, "mimeType": mime}),
+            )
         })
         .collect()
 }
@@ -155,7 +165,9 @@ pub fn templates() -> Vec<ResourceTemplate> {
 pub fn resource(uri: &str) -> Option<Value> {
     let text = |mime: &str, text: String| json!({"uri": uri, "mimeType": mime, "text": text});
     match uri {
-        "test://static-text" => Some(text("text/plain", "This is the content of the static text resource.".into())),
+        "test://static-text" => {
+            Some(text("text/plain", "This is the content of the static text resource.".into()))
+        }
         "test://watched-resource" => Some(text("text/plain", "Watched".into())),
         "test://static-binary" => Some(json!({"uri": uri, "mimeType": "image/png", "blob": PNG})),
         _ => {

@@ -98,7 +98,8 @@ impl ServerHandler for Upstream {
                 Ok(CallToolResult::success(vec![ContentBlock::text("the client can sample")]).into())
             }
             "slow" => {
-                let seconds = request.arguments.as_ref().and_then(|it| it.get("seconds")).and_then(Value::as_f64);
+                let seconds =
+                    request.arguments.as_ref().and_then(|it| it.get("seconds")).and_then(Value::as_f64);
                 tokio::select! {
                     () = tokio::time::sleep(Duration::from_secs_f64(seconds.unwrap_or(1.0))) => {}
                     () = context.ct.cancelled() => {}
@@ -152,7 +153,8 @@ impl ServerHandler for Upstream {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let unknown = || ErrorData::resource_not_found("Resource not found", Some(json!({"uri": request.uri})));
+        let unknown =
+            || ErrorData::resource_not_found("Resource not found", Some(json!({"uri": request.uri})));
         let contents = content::resource(&request.uri).ok_or_else(unknown)?;
         Ok(made::<ReadResourceResult>(json!({"contents": [contents]})).into())
     }
@@ -163,15 +165,24 @@ impl ServerHandler for Upstream {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let known = ["test", "testing", "tests", "paris", "park", "party"];
-        let found: Vec<&str> = known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
+        let found: Vec<&str> =
+            known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
         Ok(made(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
     }
 
-    async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn set_level(
+        &self,
+        _: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         Ok(())
     }
 
-    async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         Ok(())
     }
 

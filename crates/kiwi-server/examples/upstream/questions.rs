@@ -2,9 +2,9 @@
 
 use kiwi_model::Digest;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
-    ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequests, InputRequiredResult,
+    InputResponses, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -79,21 +79,33 @@ fn rounds(name: &str, arguments: &Map<String, Value>) -> Option<Vec<Round>> {
         "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => {
             vec![vec![("confirm", confirm())]]
         }
-        "test_input_required_result_multiple_inputs" | "test_input_required_result_capabilities" => vec![vec![
-            ("user_name", name_of_a_person()),
-            ("greeting", model("Generate a greeting", 50)),
-            ("client_roots", roots()),
-        ]],
+        "test_input_required_result_multiple_inputs" | "test_input_required_result_capabilities" => {
+            vec![vec![
+                ("user_name", name_of_a_person()),
+                ("greeting", model("Generate a greeting", 50)),
+                ("client_roots", roots()),
+            ]]
+        }
         "test_input_required_result_multi_round" => vec![
-            vec![("step1", person("Step 1: What is your name?", json!({"name": {"type": "string"}}), json!(["name"])))],
+            vec![(
+                "step1",
+                person("Step 1: What is your name?", json!({"name": {"type": "string"}}), json!(["name"])),
+            )],
             vec![(
                 "step2",
-                person("Step 2: What is your favorite color?", json!({"color": {"type": "string"}}), json!(["color"])),
+                person(
+                    "Step 2: What is your favorite color?",
+                    json!({"color": {"type": "string"}}),
+                    json!(["color"]),
+                ),
             )],
         ],
         "test_input_required_result_prompt" => {
             let fields = json!({"context": {"type": "string"}});
-            vec![vec![("user_context", person("What context should the prompt use?", fields, json!(["context"])))]]
+            vec![vec![(
+                "user_context",
+                person("What context should the prompt use?", fields, json!(["context"])),
+            )]]
         }
         _ => return None,
     })
@@ -138,7 +150,8 @@ async fn go_on(
         let mut answers = Vec::new();
         for (_, request) in rounds.iter().flatten() {
             let method = request["method"].as_str().unwrap_or_default();
-            let asked = ServerRequest::CustomRequest(CustomRequest::new(method, Some(request["params"].clone())));
+            let asked =
+                ServerRequest::CustomRequest(CustomRequest::new(method, Some(request["params"].clone())));
             let answer = context.peer.send_request(asked).await;
             let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
             answers.push(serde_json::to_value(answer).unwrap_or_default());
@@ -183,7 +196,10 @@ pub async fn call(
                 ("test_input_required_result_request_state", _) => "state-ok".to_owned(),
                 ("test_elicitation", Some(answer)) => format!("User response: {answer}"),
                 (_, Some(answer)) if answer.get("action").is_some() => {
-                    format!("Elicitation completed: action={}, content={}", answer["action"], answer["content"])
+                    format!(
+                        "Elicitation completed: action={}, content={}",
+                        answer["action"], answer["content"]
+                    )
                 }
                 _ => format!("{answers:?}"),
             };

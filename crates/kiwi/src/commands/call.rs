@@ -35,6 +35,11 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
+    /// The tool is one of a server's.
+    pub fn of_server(&mut self, server: &str) {
+        self.tool = format!("{server}.{}", self.tool);
+    }
+
     /// The request that it means.
     pub fn request(&self, context: &Context) -> Result<Request, Fault> {
         let tool = ToolRef::parse(&self.tool)?;

@@ -37,6 +37,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The tool is one of a server's.
+    pub fn of_server(&mut self, server: &str) {
+        self.call.of_server(server);
+    }
+
     /// Makes the call.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let mut request = self.call.request(context)?;
