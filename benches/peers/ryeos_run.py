@@ -6,7 +6,7 @@ Run by `cargo xtask bench exec` with the interpreter of the peer's own virtual e
 
 Sets the peer up in a scratch HOME (a signing key, a signed Python tool with three packages, a signed Bash tool) and
 then answers each line on standard input with the microseconds of one call: `stdio python`, `stdio bash` ask its MCP
-server and hold request and response, `handler python`, `handler bash` its own handler without any transport.
+server and hold request and response, `rehearse bash` the same with `dry_run`, `handler python`, `handler bash` its own handler without any transport.
 """
 
 import asyncio
@@ -82,7 +82,9 @@ def main():
                 item, parameters, expected = CALLS[tool]
                 ask = {"item_id": item, "project_path": str(project), "parameters": parameters}
                 since = time.perf_counter_ns()
-                if way == "stdio":
+                if way == "rehearse":
+                    answer, expected = server.call("execute", dry_run=True, **ask), ""
+                elif way == "stdio":
                     answer = server.call("execute", **ask)
                 else:
                     answer = runner.run(handler.handle(**ask))

@@ -17,6 +17,7 @@ mod hash;
 mod instructions;
 mod kernel;
 mod lockfiles;
+mod mcp;
 mod peer;
 mod plan;
 mod report;
@@ -35,7 +36,7 @@ pub struct Setup {
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate|mcp --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE, for mcp --upstream FILE, --scripts FOLDER and the interpreters of its peers (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -61,6 +62,21 @@ fn run(args: &[String]) -> Result<bool> {
         ("holder", [kiwi, scratch, mib]) => {
             exec::hold(kiwi.as_ref(), scratch.as_ref(), mib.parse()?)?;
             Ok(true)
+        }
+        // Started by itself, to stand between a client and a server.
+        ("bare", [kiwi, upstream, scratch]) => {
+            mcp::serve_bare(kiwi.as_ref(), upstream.as_ref(), scratch.as_ref())?;
+            Ok(true)
+        }
+        ("mcp", _) => {
+            let peers = mcp::Peers {
+                mcp_proxy: option(options, "--mcp-proxy")?,
+                fastmcp: option(options, "--fastmcp")?,
+                contextforge: option(options, "--contextforge")?,
+                ryeos: option(options, "--ryeos")?,
+                scripts: option(options, "--scripts")?,
+            };
+            mcp::run(&setup(options)?, &option(options, "--upstream")?, &peers)
         }
         ("kernel", _) => {
             let program = peer::Program {

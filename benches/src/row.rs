@@ -14,6 +14,10 @@ pub enum Unit {
     Seconds,
     /// Instructions, in thousands.
     Kiloinstructions,
+    /// So many in a second.
+    PerSecond,
+    /// Memory, in MiB.
+    Mebibytes,
     /// So many times the other.
     Times,
     /// One part in so many of the other.
@@ -27,6 +31,8 @@ impl Unit {
             Self::Milliseconds => format!("{value:.2} ms"),
             Self::Seconds => format!("{value:.2} s"),
             Self::Kiloinstructions => format!("{value:.0} k instr."),
+            Self::PerSecond => format!("{value:.0}/s"),
+            Self::Mebibytes => format!("{value:.1} MiB"),
             Self::Times => format!("{value:.2}×"),
             Self::Part => format!("1/{:.0}", 1.0 / value),
         }
@@ -38,6 +44,8 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
             Self::Kiloinstructions => "kiloinstructions",
+            Self::PerSecond => "per_s",
+            Self::Mebibytes => "mib",
             Self::Times | Self::Part => "ratio",
         }
     }

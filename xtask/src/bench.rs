@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-use crate::mcp;
 use crate::shell::{Shell, cache, find, root};
 
 /// The kernel's bars: planning, launching, looking up, hashing.
@@ -44,9 +43,33 @@ pub fn gate() -> Result<()> {
     measure("gate", &[])
 }
 
+/// The bars of MCP: calls through Kiwi, beside the same calls without it and through other proxies.
+pub fn mcp() -> Result<()> {
+    let scripts = root()?.join("benches/peers");
+    let peer = |name: &str| peer_environment(name, &scripts.join(format!("{name}.txt")));
+    Shell::cargo()?
+        .args(["build", "--quiet", "--release", "--package", "kiwi-server", "--example", "upstream"])
+        .run()?;
+    let files = [
+        ("--upstream", target()?.join("release/examples/upstream")),
+        ("--mcp-proxy", peer("mcp_proxy")?),
+        ("--fastmcp", peer("fastmcp")?),
+        ("--contextforge", peer("contextforge")?),
+        ("--ryeos", peer("ryeos")?),
+        ("--scripts", scripts),
+    ];
+    measure("mcp", &files)
+}
+
 /// Every area; one that fails stops no other.
 pub fn all() -> Result<()> {
-    let areas = [("kernel", kernel()), ("lockfiles", lockfiles()), ("exec", exec()), ("gate", gate())];
+    let areas = [
+        ("kernel", kernel()),
+        ("lockfiles", lockfiles()),
+        ("exec", exec()),
+        ("gate", gate()),
+        ("mcp", mcp()),
+    ];
     let failed: Vec<String> = areas
         .into_iter()
         .filter_map(|(area, result)| result.err().map(|error| format!("{area}: {error:#}")))
@@ -88,5 +111,5 @@ fn target() -> Result<PathBuf> {
 fn peer_environment(name: &str, requirements: &Path) -> Result<PathBuf> {
     let peers = cache()?.join("peers");
     std::fs::create_dir_all(&peers)?;
-    mcp::environment(&peers.join(name), requirements)
+    crate::mcp::environment(&peers.join(name), requirements)
 }

@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND
 
   test                  set up everything and run every check, in order; what CI runs
   bench [AREA]          measure side by side with peers; table on stdout, JSON in target/bench/
-                        areas: kernel, lockfiles, exec, gate; without one, all
+                        areas: kernel, lockfiles, exec, gate, mcp; without one, all
   soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
                         and add a dated row to docs/src/soak.md
   engines COMMAND…      run one command with the container engines that tests use
@@ -55,6 +55,7 @@ fn run(args: &[String]) -> Result<()> {
         ["bench", "lockfiles"] => bench::lockfiles(),
         ["bench", "exec"] => bench::exec(),
         ["bench", "gate"] => bench::gate(),
+        ["bench", "mcp"] => bench::mcp(),
         ["soak"] => soak::run(5),
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),

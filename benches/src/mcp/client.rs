@@ -36,7 +36,10 @@ impl Client {
     /// Says hello.
     pub fn greet(&mut self) -> Result<()> {
         let info = json!({"name": "bench", "version": "1"});
-        self.ask("initialize", &json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": info}))?;
+        self.ask(
+            "initialize",
+            &json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": info}),
+        )?;
         match self {
             Self::Pipes(pipes) => pipes.tell("notifications/initialized"),
             Self::Http(http) => http.tell("notifications/initialized"),
@@ -246,7 +249,8 @@ impl Http {
         let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
         let texts: Vec<&str> = if body.starts_with('{') { vec![&body] } else { events.collect() };
         let messages = texts.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
-        let answer = messages.into_iter().find(|message| message.get("id").and_then(Value::as_u64) == Some(id));
+        let answer =
+            messages.into_iter().find(|message| message.get("id").and_then(Value::as_u64) == Some(id));
         answer.with_context(|| format!("status {status} without an answer: {body}"))
     }
 }

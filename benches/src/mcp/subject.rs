@@ -42,14 +42,21 @@ impl Subject {
     /// A process that serves over its standard streams.
     pub fn pipes(name: &'static str, tool: &'static str, command: &mut Command) -> Result<Self> {
         let begun = Instant::now();
-        let mut client = Client::Pipes(Pipes::start(command).with_context(|| format!("cannot start {name}"))?);
+        let mut client =
+            Client::Pipes(Pipes::start(command).with_context(|| format!("cannot start {name}"))?);
         client.greet().with_context(|| format!("{name} does not answer"))?;
         let start = begun.elapsed();
         Ok(Self { name, tool, arguments: plain, start, client, way: Way::Pipes, processes: Vec::new() })
     }
 
     /// A process that serves at an address.
-    pub fn http(name: &'static str, tool: &'static str, address: &str, path: &str, process: Child) -> Result<Self> {
+    pub fn http(
+        name: &'static str,
+        tool: &'static str,
+        address: &str,
+        path: &str,
+        process: Child,
+    ) -> Result<Self> {
         let way = Way::Http { address: address.to_owned(), path: path.to_owned(), token: None };
         Self::behind(name, tool, way, process)
     }
@@ -114,12 +121,14 @@ impl Subject {
                         .into_iter()
                         .map(|mut client| {
                             let (tool, arguments) = (self.tool, &arguments);
-                            scope.spawn(move || (0..each).try_for_each(|_| client.call(tool, arguments).map(drop)))
+                            scope.spawn(move || {
+                                (0..each).try_for_each(|_| client.call(tool, arguments).map(drop))
+                            })
                         })
                         .collect();
-                    threads.into_iter().try_for_each(|thread| {
-                        thread.join().unwrap_or_else(|_| bail!("a client died"))
-                    })
+                    threads
+                        .into_iter()
+                        .try_for_each(|thread| thread.join().unwrap_or_else(|_| bail!("a client died")))
                 })?;
                 begun.elapsed()
             }
@@ -181,7 +190,7 @@ pub fn place(folder: &Path, upstream: &Path) -> Result<(PathBuf, PathBuf)> {
     std::fs::create_dir_all(home.join(".ai/config"))?;
     std::fs::create_dir_all(&project)?;
     kiwi_space::scaffold(&project)?;
-    let entry = format!("mcps:\n  up: {{command: {:?}, args: [stdio]}}\n", upstream.display().to_string());
+    let entry = format!("mcps:\n  up: {{command: {:?}, args: []}}\n", upstream.display().to_string());
     std::fs::write(home.join(".ai/config/mcp_registry.yaml"), entry)?;
     std::fs::write(home.join(".ai/config/kiwi.toml"), LIMITS)?;
     Ok((project, home))
