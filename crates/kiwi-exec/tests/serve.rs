@@ -1,4 +1,5 @@
 //! Processes that stay: their streams, their end, and what they leave behind.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod support;
 

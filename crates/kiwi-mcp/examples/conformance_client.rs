@@ -111,7 +111,7 @@ async fn talk(pool: &Pool, server: &Server, scenario: &str, context: &Value) -> 
             outcomes.push(call(&connection, example_of(tool)).await);
         }
     }
-    outcomes.into_iter().map(|outcome| outcome.map(|answer| println!("{}", answer.text()))).collect()
+    outcomes.into_iter().try_for_each(|outcome| outcome.map(|answer| println!("{}", answer.text())))
 }
 
 async fn call(connection: &Connection, params: Value) -> Result<Answer, McpError> {

@@ -1,5 +1,11 @@
 //! Servers that crash, hang and lie: what they do harms nobody else, and is told as it was.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 
@@ -33,7 +39,7 @@ fn a_server_that_does_not_start_rests_longer_and_longer() {
         let missing = Reach::Stdio {
             command: "no-such-program".into(),
             args: vec![],
-            env: Default::default(),
+            env: std::collections::BTreeMap::new(),
             cwd: None,
         };
         let (problem, _) = unavailable(bench.pool.connect(&server("missing", missing)).await.unwrap_err());
@@ -57,7 +63,7 @@ fn a_server_that_hangs_at_the_start_is_ended_with_all_it_started() {
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         assert_eq!(marked(&marker), Vec::<i32>::new());
         // Closing does not wait for a start that hangs.
-        let hangs = Server { start_timeout: Duration::from_secs(60), ..chaos("hangs", "hang") };
+        let hangs = Server { start_timeout: Duration::from_mins(1), ..chaos("hangs", "hang") };
         let (pool, starting) = (Arc::clone(&bench.pool), hangs.clone());
         let waiting = tokio::spawn(async move { pool.connect(&starting).await });
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -75,12 +81,12 @@ fn a_server_that_dies_in_a_call_fails_that_call_with_its_last_words() {
         let dies = chaos("dies", "ok");
         let connection = bench.pool.connect(&dies).await.unwrap();
         let begun = Instant::now();
-        let (died, beside) = tokio::join!(
+        let (failed, beside) = tokio::join!(
             call(&connection, "die", json!({"code": 9})),
             call(&connection, "wait", json!({"seconds": 10})),
         );
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-        let (problem, stderr) = unavailable(died.unwrap_err());
+        let (problem, stderr) = unavailable(failed.unwrap_err());
         assert_eq!((problem.as_str(), stderr.as_str()), ("ended with exit code 9", "about to die\n"));
         assert_eq!(unavailable(beside.unwrap_err()).0, "ended with exit code 9");
         let (problem, _) = unavailable(bench.pool.connect(&dies).await.unwrap_err());
@@ -177,6 +183,21 @@ fn a_dead_or_slow_server_does_not_delay_another() {
         }
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         waiting.abort_all();
+        bench.pool.close().await;
+    });
+}
+
+/// Older servers may say nothing to a question they do not know, and any may take its time to start.
+#[test]
+fn who_does_not_say_what_it_speaks_is_greeted_in_the_old_way() {
+    let bench = Bench::new();
+    block_on(async {
+        for mode in ["mute", "slow"] {
+            let server = Server { start_timeout: Duration::from_secs(2), ..chaos(mode, mode) };
+            let connection = bench.pool.connect(&server).await.unwrap();
+            assert_eq!(connection.protocol_version(), "2025-06-18", "{mode}");
+            assert_eq!(call(&connection, "echo", json!({"text": mode})).await.unwrap().text(), mode);
+        }
         bench.pool.close().await;
     });
 }

@@ -21,7 +21,7 @@ const MOST_KEPT: usize = 64;
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(30);
 /// How often a connection that says nothing is looked after: a stream may be silent for hours, and its server gone.
-const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Clients {

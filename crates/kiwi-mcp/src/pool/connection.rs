@@ -89,7 +89,7 @@ impl Connection {
             };
             let outcome = tokio::select! {
                 biased;
-                outcome = exchange(&live, &flight, method, params, relay) => outcome,
+                outcome = Box::pin(exchange(&live, &flight, method, params, relay)) => outcome,
                 () = &mut cancelled => Err(Trouble::Failed(McpError::Cancelled)),
                 () = time_up(&flight, limit) => {
                     let seconds = whole(limit);
@@ -117,12 +117,13 @@ impl Connection {
                     _ => return Err(unauthorized(name, challenge)),
                 },
             };
-            let prepared = async {
+            // Rare, and large: it must not make every call's future so.
+            let prepared = Box::pin(async {
                 match &again {
                     Again::Renew => self.renew(&live).await,
                     Again::LogIn(access, challenge) => access.log_in(challenge).await,
                 }
-            };
+            });
             tokio::select! {
                 prepared = prepared => prepared?,
                 () = &mut cancelled => return Err(McpError::Cancelled),

@@ -38,10 +38,9 @@ impl Stream for Events {
         if is_message && let Some(data) = &event.data {
             match serde_json::from_str::<Heard>(data).map(|heard| heard.tap(&self.calls)) {
                 Ok(Tapped::Pass) => {}
-                // The event itself goes on: its number says where the stream can be resumed.
-                Ok(Tapped::Done) => event.data = None,
-                // What is no message is none for the library either.
-                Err(_) => event.data = None,
+                // Dealt with, or no message at all. The event itself goes on: its number says where the stream can be
+                // resumed.
+                Ok(Tapped::Done) | Err(_) => event.data = None,
             }
         }
         Poll::Ready(Some(Ok(event)))

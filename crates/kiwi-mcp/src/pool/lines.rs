@@ -1,13 +1,15 @@
 //! Speaking with a process: one message a line.
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::calls::Calls;
 use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
@@ -23,11 +25,21 @@ pub(super) struct Lines<R, W> {
     queue: VecDeque<ServerJsonRpcMessage>,
     /// The request whose answer the library wants in another form than the server's.
     opening: Option<(RequestId, Form)>,
+    /// How long a server may take to say which revisions it speaks.
+    patience: Duration,
+    /// When it is an older one that says nothing to what it does not know.
+    probe: Option<(RequestId, Instant)>,
+    /// The question for revisions that nobody waits for any more: its answer would be taken for another's.
+    given_up: Option<RequestId>,
     calls: Arc<Calls>,
 }
 
+/// So many messages are read before others get their turn.
+const IN_A_ROW: usize = 64;
+
 impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
-    pub fn new(read: R, write: W, calls: Arc<Calls>) -> Self {
+    /// A connection; `patience` is how long a server may take to say which revisions it speaks.
+    pub fn new(read: R, write: W, calls: Arc<Calls>, patience: Duration) -> Self {
         Self {
             read: BufReader::with_capacity(64 << 10, read),
             write: Arc::new(Mutex::new(Some(write))),
@@ -35,6 +47,9 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
             is_skipping: false,
             queue: VecDeque::new(),
             opening: None,
+            patience,
+            probe: None,
+            given_up: None,
             calls,
         }
     }
@@ -94,6 +109,14 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
             _ => Vec::new(),
         };
         for message in heard {
+            if let Some(id) = message.answers() {
+                if self.given_up.as_ref() == Some(&id) {
+                    continue;
+                }
+                if self.probe.as_ref().is_some_and(|(probe, _)| *probe == id) {
+                    self.probe = None;
+                }
+            }
             let opening = self.opening.as_ref();
             let form = |id: &RequestId| match opening {
                 Some((opening, form)) if opening == id => *form,
@@ -129,6 +152,9 @@ where
             if form != Form::Raw {
                 self.opening = Some((request.id.clone(), form));
             }
+            if form == Form::Discovery {
+                self.probe = Some((request.id.clone(), Instant::now() + self.patience));
+            }
         }
         let answers = is_answer(&item).then(|| Arc::clone(&self.calls));
         let bytes = serde_json::to_vec(&item).map_err(io::Error::other).map(|mut bytes| {
@@ -152,15 +178,30 @@ where
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let mut read = 0;
         loop {
             if let Some(message) = self.queue.pop_front() {
                 return Some(message);
             }
             self.calls.room().await;
-            if !self.fill().await {
-                return None;
+            let deadline = self.probe.as_ref().map(|(_, deadline)| *deadline);
+            tokio::select! {
+                biased;
+                is_there = self.fill() => if !is_there {
+                    return None;
+                },
+                () = at(deadline) => {
+                    let (id, _) = self.probe.take()?;
+                    self.given_up = Some(id.clone());
+                    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer", None);
+                    return Some(ServerJsonRpcMessage::error(error, Some(id)));
+                }
             }
             self.digest();
+            read += 1;
+            if read % IN_A_ROW == 0 {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
@@ -170,5 +211,12 @@ where
             drop(write.take());
         }
         Ok(())
+    }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }

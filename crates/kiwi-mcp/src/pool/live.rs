@@ -18,6 +18,8 @@ use crate::error::McpError;
 
 /// How long the end of one half of a connection may take to be followed by the other's.
 const MOMENT: Duration = Duration::from_millis(500);
+/// How much of a process's last words an error carries.
+const MOST_WORDS: usize = 4 << 10;
 /// How long the library may take to let go.
 const FAREWELL: Duration = Duration::from_secs(6);
 
@@ -245,8 +247,15 @@ pub(super) fn exit_of(server: &str, serving: Option<&Serving>, exit: kiwi_exec::
 pub(super) fn with_words(error: McpError, serving: Option<&Serving>) -> McpError {
     match (error, serving) {
         (McpError::Unavailable { server, problem, .. }, Some(serving)) => {
-            McpError::Unavailable { server, problem, stderr: serving.said() }
+            McpError::Unavailable { server, problem, stderr: last(serving.said()) }
         }
         (error, _) => error,
     }
+}
+
+/// The end of a long text: an error is read by people and models.
+fn last(text: String) -> String {
+    let Some(surplus) = text.len().checked_sub(MOST_WORDS) else { return text };
+    let start = (surplus..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.get(start..).unwrap_or_default().to_owned()
 }

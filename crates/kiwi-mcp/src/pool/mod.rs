@@ -121,13 +121,17 @@ impl Pool {
 
     /// Forgets a server's failures, so that it may be tried again at once.
     pub fn reset(&self, name: &ServerName) {
-        self.inner.named(name).iter().for_each(|entry| entry.reset());
+        for entry in self.inner.named(name) {
+            entry.reset();
+        }
     }
 
     /// Ends a server's connections and waits until nothing of them is left.
     pub async fn stop(&self, name: &ServerName) {
         let lives: Vec<_> = self.inner.named(name).iter().filter_map(|entry| entry.current()).collect();
-        lives.iter().for_each(|live| live.stop());
+        for live in &lives {
+            live.stop();
+        }
         for live in lives {
             live.over().await;
         }

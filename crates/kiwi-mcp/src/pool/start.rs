@@ -29,6 +29,9 @@ use crate::server::{HttpAuth, Server};
 
 /// How often a person is asked for access before it is given up.
 const MOST_LOGINS: usize = 3;
+/// How long a process may take to say which revisions it speaks before it is greeted in the old way; less than the
+/// library's own patience, which would take a late answer for an answer to the greeting.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Headers that the protocol itself sets.
 const OWN_HEADERS: [&str; 8] = [
     "accept",
@@ -97,7 +100,8 @@ async fn start_process(beginning: Beginning<'_>, way: &Way) -> Result<Parts, Mcp
         .map_err(|error| unavailable(name, format!("cannot be started: {error}")))?;
     let streams = serving.output.take().zip(serving.input.take());
     let (output, input) = streams.ok_or_else(|| unavailable(name, "has no streams"))?;
-    let transport = Lines::new(output, input, Arc::clone(&calls));
+    let patience = (server.start_timeout / 2).min(PATIENCE);
+    let transport = Lines::new(output, input, Arc::clone(&calls), patience);
     let greeting = Handler { calls: Arc::clone(&calls) }.serve_with_lifecycle(transport, lifecycle());
     let greeted = tokio::select! {
         greeted = tokio::time::timeout(server.start_timeout, greeting) => greeted,

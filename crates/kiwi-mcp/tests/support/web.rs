@@ -52,7 +52,9 @@ pub fn status(status: u16) -> Response<Body> {
 
 /// Events, each a message.
 pub fn events(messages: &[Value]) -> Response<Body> {
-    let text: String = messages.iter().map(|message| format!("data: {message}\n\n")).collect();
+    let lines =
+        messages.iter().flat_map(|message| ["data: ".to_owned(), message.to_string(), "\n\n".to_owned()]);
+    let text: String = lines.collect();
     Response::builder().header("content-type", "text/event-stream").body(Body::from(text)).unwrap()
 }
 

@@ -148,21 +148,21 @@ impl Access {
         let is_same = |known: &Registration| {
             known.issuer.is_some() && known.issuer == metadata.issuer && known.redirect_uri == redirect_uri
         };
-        let registration = match self.store.registration().await?.filter(is_same) {
-            Some(known) => known,
-            None => {
-                let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-                let config = manager.register_client(NAME, redirect_uri, &scopes).await;
-                let config = config.map_err(|error| failed(self.server.as_str(), error))?;
-                let registration = Registration {
-                    issuer: metadata.issuer.clone(),
-                    client_id: config.client_id,
-                    client_secret: config.client_secret,
-                    redirect_uri: redirect_uri.to_owned(),
-                };
-                self.store.register(registration.clone()).await?;
-                registration
-            }
+        let known = self.store.registration().await?.filter(is_same);
+        let registration = if let Some(known) = known {
+            known
+        } else {
+            let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            let config = manager.register_client(NAME, redirect_uri, &scopes).await;
+            let config = config.map_err(|error| failed(self.server.as_str(), error))?;
+            let registration = Registration {
+                issuer: metadata.issuer.clone(),
+                client_id: config.client_id,
+                client_secret: config.client_secret,
+                redirect_uri: redirect_uri.to_owned(),
+            };
+            self.store.register(registration.clone()).await?;
+            registration
         };
         let Registration { client_id, client_secret, .. } = registration;
         Ok(Known::Client { client_id, client_secret })
