@@ -12,6 +12,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use support::terminal::typed;
 use support::{TestEnvironment, write};
 
 const KIWI: &str = env!("CARGO_BIN_EXE_kiwi");
@@ -51,7 +52,10 @@ fn each_client_finds_kiwi_where_it_looks() {
         let json = || serde_json::from_str::<Value>(&installed).unwrap();
         match client {
             "codex" => {
-                assert_eq!(installed, format!("[mcp_servers.kiwi]\nargs = [\"mcp\"]\ncommand = \"{KIWI}\"\n"))
+                assert_eq!(
+                    installed,
+                    format!("[mcp_servers.kiwi]\nargs = [\"mcp\"]\ncommand = \"{KIWI}\"\n")
+                );
             }
             "goose" => {
                 for line in
@@ -148,6 +152,25 @@ fn the_change_is_shown_and_nothing_is_written_unasked() {
     assert!(!env.home().join(".cursor/mcp.json.kiwi-backup").exists());
     let nothing = env.run(&["mcp", "install", "cursor", "--undo"]);
     assert!(nothing.code == 0 && nothing.stderr.contains("nothing of Kiwi"), "{}", nothing.stderr);
+}
+
+/// On a terminal the change is shown, then asked about; then whether agents may use the project.
+#[test]
+fn a_person_is_asked() {
+    let env = TestEnvironment::new();
+    let file = env.home().join(".cursor/mcp.json");
+    let (code, said) = typed(&env.command(&["mcp", "install", "cursor"]), "n\nn\n");
+    assert!(code == 0 && said.contains("+    \"kiwi\": {") && said.contains("nothing was written"), "{said}");
+    assert!(!file.exists());
+    let (code, said) = typed(&env.command(&["mcp", "install", "cursor"]), "y\nn\n");
+    assert!(code == 0 && file.exists(), "{said}");
+    assert!(said.contains("May agents use what is in"), "{said}");
+    assert_eq!(env.json(&["trust", "list"]).1["projects"], json!([]));
+    let (code, said) = typed(&env.command(&["mcp", "install", "cursor"]), "y\n");
+    assert!(code == 0 && said.contains("has Kiwi already"), "{said}");
+    assert_eq!(env.json(&["trust", "list"]).1["projects"].as_array().unwrap().len(), 1);
+    let (code, said) = typed(&env.command(&["mcp", "install", "cursor", "--undo"]), "y\n");
+    assert!(code == 0 && !file.exists(), "{said}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use kiwi_space::{Locations, Spaces};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use support::TestEnvironment;
+use support::terminal::typed;
 
 /// A project with one server, whose listings are written down as if it had given them.
 struct World {
@@ -119,6 +120,27 @@ fn what_changed_is_shown_and_decided() {
     let (code, out) = env.json(&["mcp", "review", "github", "--approve-all"]);
     assert_eq!((code, &out["status"]), (0, &json!("success")), "{out}");
     assert_eq!(world.standings(), [standing("create", "rejected"), standing("list", "")]);
+}
+
+/// On a terminal each tool is asked about: yes, no, and not now.
+#[test]
+fn a_person_is_asked() {
+    let world = World::new();
+    let unlike = |name: &str, word: &str| {
+        let mut tool = tool(name, word);
+        tool.input_schema = json!({word: word});
+        tool
+    };
+    let all = || vec![unlike("a", "one"), unlike("b", "two"), unlike("c", "three"), unlike("d", "four")];
+    world.says(vec![]);
+    world.says(all());
+    let (code, said) = typed(&world.env.command(&["mcp", "review"]), "s\nq\n");
+    assert!(code == 3 && said.contains("github.b: [y]es, [n]o, [s]kip, [q]uit?"), "{said}");
+    assert_eq!(world.standings().iter().filter(|(_, why)| why == "new").count(), 4);
+    let (code, said) = typed(&world.env.command(&["mcp", "review", "github"]), "y\nn\ns\nyes\n");
+    assert!(code == 0 && said.contains("1 tool waits"), "{said}");
+    let expect = [standing("a", ""), standing("b", "rejected"), standing("c", "new"), standing("d", "")];
+    assert_eq!(world.standings(), expect);
 }
 
 #[test]

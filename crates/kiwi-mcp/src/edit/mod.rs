@@ -100,6 +100,7 @@ impl Format {
 
     /// An edited text, if it says what was meant and nothing else.
     fn held_to(self, before: &str, edited: String, expected: &Value) -> Result<String, Problem> {
+        let edited = with_line_breaks_of(before, edited);
         let read = self.read(&edited)?;
         if simplified(&read) == simplified(expected) {
             Ok(edited)
@@ -111,6 +112,15 @@ impl Format {
             ))
         }
     }
+}
+
+/// A text whose lines end as those of another, where those all end alike.
+fn with_line_breaks_of(before: &str, edited: String) -> String {
+    let count = before.matches("\r\n").count();
+    if count == 0 || before.matches('\n').count() != count {
+        return edited;
+    }
+    edited.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 /// The map at a path.

@@ -132,6 +132,21 @@ fn yaml_keeps_the_rest() {
 }
 
 #[test]
+fn line_breaks_stay_as_they_are() {
+    for (format, text) in [
+        (Format::Json, "{\r\n  \"a\": 1\r\n}\r\n"),
+        (Format::Toml, "# x\r\na = 1\r\n"),
+        (Format::Yaml, "# x\r\nmcps:\r\n  a: 1\r\nb: 2\r\n"),
+    ] {
+        let edited = format.insert(text, &["mcps"], "kiwi", &json!({"command": "x"})).unwrap();
+        assert_eq!(edited.matches('\n').count(), edited.matches("\r\n").count(), "{edited:?}");
+        assert_eq!(format.read(&edited).unwrap()["mcps"]["kiwi"]["command"], "x");
+        let removed = format.remove(&edited, &["mcps"], "kiwi").unwrap();
+        assert_eq!(removed.matches('\n').count(), removed.matches("\r\n").count(), "{removed:?}");
+    }
+}
+
+#[test]
 fn differences_have_one_hunk() {
     assert_eq!(unified("f", "a\n", "a\n"), "");
     assert_eq!(
@@ -197,7 +212,7 @@ fn edits_of_any_text_are_right_or_refused() {
     };
     let value = json!({"command": "kiwi", "args": ["mcp"], "n": 1});
     let mut done = 0;
-    for _ in 0..60_000 {
+    for _ in 0..20_000 {
         let text: String = (0..next(14)).map(|_| pieces[next(pieces.len())]).collect();
         for format in [Format::Json, Format::Toml, Format::Yaml] {
             if let Ok(edited) = format.insert(&text, &["mcps"], "kiwi", &value) {

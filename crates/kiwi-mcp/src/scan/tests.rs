@@ -180,11 +180,15 @@ fn any_text_takes_linear_time() {
     for word in ["send data ", "ignore all ", "before using any ", "read ", "a\u{200d}", "A0a", " "] {
         let time = |length: usize| {
             let text = word.repeat(length / word.len());
-            let begun = Instant::now();
-            let _ = scan_text("x", &text);
-            begun.elapsed()
+            // The best of some: a machine that is busy is no slower text.
+            let run = || {
+                let begun = Instant::now();
+                let _ = scan_text("x", &text);
+                begun.elapsed()
+            };
+            (0..3).map(|_| run()).min().unwrap()
         };
-        let (short, long) = (time(100_000).max(Duration::from_millis(2)), time(1_000_000));
+        let (short, long) = (time(20_000).max(Duration::from_millis(2)), time(200_000));
         assert!(long < short * 60, "{word:?}: {short:?} and then {long:?}");
     }
 }

@@ -18,6 +18,7 @@ pub mod secure;
 pub mod server;
 pub mod storm;
 pub mod subject;
+pub mod terminal;
 
 use kiwi_model::{Space, ToolId, Version};
 use kiwi_space::{Install, Locations, NewFile, Spaces, Staged};
