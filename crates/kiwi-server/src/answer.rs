@@ -4,6 +4,7 @@ use kiwi_gate::{Outcome, Session};
 use kiwi_model::Fault;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::outputs::{Outputs, PAGE};
@@ -90,7 +91,7 @@ pub(crate) fn native(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
         return Err(error);
     }
     if let Some(content) = &outcome.content
-        && let Ok(result) = serde_json::from_value::<CallToolResult>(content.clone())
+        && let Ok(result) = whole::<CallToolResult>(content.clone())
     {
         return Ok(result);
     }
@@ -134,6 +135,14 @@ pub(crate) fn error(fault: &Fault) -> ErrorData {
         ErrorKind::Internal => ErrorData::internal_error(fault.message.clone(), data),
         _ => ErrorData::invalid_request(fault.message.clone(), data),
     }
+}
+
+/// A result made of JSON, which says that it is whole; the protocol library leaves that out where a client is older.
+pub(crate) fn whole<T: DeserializeOwned>(mut value: Value) -> Result<T, serde_json::Error> {
+    if let Value::Object(map) = &mut value {
+        map.insert("resultType".into(), "complete".into());
+    }
+    serde_json::from_value(value)
 }
 
 /// The content of an upstream server's answer.

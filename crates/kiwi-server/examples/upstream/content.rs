@@ -12,13 +12,15 @@ const PNG: &str =
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 /// Names of tools without parameters, and what they are for.
-const PLAIN: [(&str, &str); 19] = [
+const PLAIN: [(&str, &str); 21] = [
     ("test_simple_text", "Gives a text"),
     ("test_image_content", "Gives an image"),
     ("test_audio_content", "Gives a sound"),
     ("test_embedded_resource", "Gives a resource"),
     ("test_multiple_content_types", "Gives several things"),
     ("test_tool_with_logging", "Says what it does"),
+    ("test_logging_tool", "Says what it does"),
+    ("test_streaming_elicitation", "Says how far it is, then asks"),
     ("test_error_handling", "Fails"),
     ("test_tool_with_progress", "Says how far it is"),
     ("test_elicitation_sep1034_defaults", "Asks with defaults"),

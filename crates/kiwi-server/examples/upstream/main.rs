@@ -18,7 +18,8 @@ use rmcp::model::{
     CompleteResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -32,6 +33,12 @@ use std::time::Duration;
 /// Made of JSON, as the suite writes it.
 fn made<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("a value of the protocol")
+}
+
+/// A result of the protocol, which says that it is whole.
+fn result<T: DeserializeOwned>(mut value: Value) -> T {
+    value["resultType"] = json!("complete");
+    made(value)
 }
 
 #[derive(Clone)]
@@ -64,15 +71,20 @@ impl ServerHandler for Upstream {
             let said = request.arguments.as_ref().and_then(|it| it.get("message")).and_then(Value::as_str);
             return Ok(CallToolResult::success(vec![ContentBlock::text(said.unwrap_or_default())]).into());
         }
-        if let Some(result) = content::result(&request.name) {
-            return Ok(made::<CallToolResult>(result).into());
+        if let Some(given) = content::result(&request.name) {
+            return Ok(result::<CallToolResult>(given).into());
         }
         match request.name.as_ref() {
-            "test_tool_with_logging" => {
+            "test_tool_with_logging" | "test_logging_tool" => {
                 let told = ["Tool execution started", "Tool processing data", "Tool execution completed"];
                 for (number, line) in told.into_iter().enumerate() {
                     if number > 0 {
                         tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                    let is_wanted = context.meta.log_level().is_some()
+                        || context.peer.peer_info().is_some_and(|it| it.protocol_version.has_initialize());
+                    if !is_wanted {
+                        continue;
                     }
                     let message = made(json!({"level": "info", "logger": "upstream", "data": line}));
                     let _ = context.peer.notify_logging_message(message).await;
@@ -106,6 +118,12 @@ impl ServerHandler for Upstream {
                 }
                 Ok(CallToolResult::success(vec![ContentBlock::text("slept")]).into())
             }
+            "test_streaming_elicitation" => {
+                if let Some(token) = context.meta.get_progress_token() {
+                    let _ = context.peer.notify_progress(made(json!({"progressToken": token, "progress": 1}))).await;
+                }
+                questions::call(request, &context).await
+            }
             _ => questions::call(request, &context).await,
         }
     }
@@ -129,7 +147,7 @@ impl ServerHandler for Upstream {
         let arguments = request.arguments.unwrap_or_default();
         let prompt = content::prompt(&request.name, &arguments);
         let prompt = prompt.ok_or_else(|| ErrorData::invalid_params("there is no such prompt", None))?;
-        Ok(made::<GetPromptResult>(prompt).into())
+        Ok(result::<GetPromptResult>(prompt).into())
     }
 
     async fn list_resources(
@@ -156,7 +174,7 @@ impl ServerHandler for Upstream {
         let unknown =
             || ErrorData::resource_not_found("Resource not found", Some(json!({"uri": request.uri})));
         let contents = content::resource(&request.uri).ok_or_else(unknown)?;
-        Ok(made::<ReadResourceResult>(json!({"contents": [contents]})).into())
+        Ok(result::<ReadResourceResult>(json!({"contents": [contents]})).into())
     }
 
     async fn complete(
@@ -165,9 +183,12 @@ impl ServerHandler for Upstream {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let known = ["test", "testing", "tests", "paris", "park", "party"];
-        let found: Vec<&str> =
-            known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
-        Ok(made(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
+        let found: Vec<&str> = known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
+        Ok(result(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
     }
 
     async fn set_level(

@@ -10,7 +10,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
-use crate::made;
+use crate::{made, result};
 
 /// What is asked at once, by name.
 type Round = Vec<(&'static str, Value)>;
@@ -71,7 +71,7 @@ fn rounds(name: &str, arguments: &Map<String, Value>) -> Option<Vec<Round>> {
                 "titledMulti": {"type": "array", "items": {"anyOf": titled("Choice")}}});
             vec![vec![("answer", person("Please choose", fields, json!([])))]]
         }
-        "test_input_required_result_elicitation" => vec![vec![("user_name", name_of_a_person())]],
+        "test_input_required_result_elicitation" | "test_streaming_elicitation" => vec![vec![("user_name", name_of_a_person())]],
         "test_input_required_result_sampling" => {
             vec![vec![("capital_question", model("What is the capital of France?", 100))]]
         }
@@ -219,7 +219,7 @@ pub async fn prompt(
         Step::Asks(input) => input.into(),
         Step::Done(answers) => {
             let text = format!("With this context: {answers:?}");
-            made::<GetPromptResult>(json!({"messages":
+            result::<GetPromptResult>(json!({"messages":
                 [{"role": "user", "content": {"type": "text", "text": text}}]}))
             .into()
         }

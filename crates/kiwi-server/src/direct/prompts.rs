@@ -64,7 +64,7 @@ pub(crate) async fn get_prompt(
                 "description": item.description,
                 "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
             });
-            let result = serde_json::from_value::<GetPromptResult>(result);
+            let result = answer::whole::<GetPromptResult>(result);
             return result
                 .map(Into::into)
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None));
@@ -87,7 +87,7 @@ pub(crate) async fn get_prompt(
     let retry = (params.input_responses, params.request_state);
     match converse(server, client, &name, Verb::GetPrompt, asked, retry, context).await? {
         Told::Asks(input) => Ok(input.into()),
-        Told::Content(content) => serde_json::from_value::<GetPromptResult>(content)
+        Told::Content(content) => answer::whole::<GetPromptResult>(content)
             .map(Into::into)
             .map_err(|error| ErrorData::internal_error(format!("`{name}` gave no prompt: {error}"), None)),
     }

@@ -74,8 +74,7 @@ pub(crate) async fn read_resource(
 }
 
 fn read(contents: Value) -> Result<ReadResourceResult, ErrorData> {
-    serde_json::from_value(contents)
-        .map_err(|error| ErrorData::internal_error(format!("what was read is no resource: {error}"), None))
+    answer::whole(contents).map_err(|error| ErrorData::internal_error(format!("what was read is no resource: {error}"), None))
 }
 
 fn unknown(uri: &str) -> ErrorData {

@@ -34,9 +34,9 @@ pub(crate) fn native_tool(entry: &Entry) -> Option<Tool> {
         "annotations": {"readOnlyHint": !manifest.mutates_state, "destructiveHint": manifest.mutates_state},
     });
     if let Value::Object(map) = &mut definition {
-        for (name, text) in [("title", &manifest.title), ("description", &manifest.description)] {
-            text.as_ref().map(|text| map.insert(name.to_owned(), text.clone().into()));
-        }
+        let description = manifest.description.as_ref().unwrap_or(&entry.id);
+        map.insert("description".into(), description.clone().into());
+        manifest.title.as_ref().map(|title| map.insert("title".into(), title.clone().into()));
         if let Some(schema) = tool.document.get("output_schema").filter(|schema| schema.is_object()) {
             map.insert("outputSchema".into(), schema.clone());
         }

@@ -117,8 +117,8 @@ pub(crate) async fn complete(
     };
     params.remove("_meta");
     for name in server.kernel.upstreams().able("completions") {
-        if let Ok(answer) = ask(server, client, name.as_str(), Verb::Complete, params.clone()).await
-            && let Ok(result) = serde_json::from_value(answer)
+        if let Ok(given) = ask(server, client, name.as_str(), Verb::Complete, params.clone()).await
+            && let Ok(result) = answer::whole(given)
         {
             return Ok(result);
         }

@@ -14,6 +14,7 @@ pub mod engines;
 pub mod kernel;
 pub mod keyring;
 pub mod leaks;
+pub mod mcp;
 pub mod secure;
 pub mod server;
 pub mod storm;
