@@ -65,7 +65,7 @@ pub(crate) async fn accept(
         };
         let Ok((stream, remote)) = accepted else {
             // No descriptors: those that do nothing give theirs.
-            pool.make_room(0);
+            pool.make_room(pool.open.len());
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -118,14 +118,20 @@ async fn tower_call(router: &mut Router, request: Request) -> Result<Response<Bo
 impl Pool {
     /// Whether one more fits, once those that have gone, or do nothing, have made room.
     fn make_room(&mut self, most: usize) -> bool {
-        if self.open.len() >= most {
-            self.open.retain(|connection| !connection.task.is_finished());
-        }
-        if self.open.len() >= most
-            && let Some(idle) = self.open.iter().position(|connection| connection.busy.count() == 0)
-            && let Some(connection) = self.open.remove(idle)
-        {
-            connection.end.send_replace(true);
+        // Those that are busy go to the end, so that nobody is looked at again for every newcomer.
+        for _ in 0..self.open.len() {
+            if self.open.len() < most {
+                break;
+            }
+            let Some(oldest) = self.open.pop_front() else { break };
+            if oldest.task.is_finished() {
+                continue;
+            }
+            if oldest.busy.count() == 0 {
+                oldest.end.send_replace(true);
+            } else {
+                self.open.push_back(oldest);
+            }
         }
         self.open.len() < most
     }
