@@ -54,7 +54,7 @@ fn each_client_finds_kiwi_where_it_looks() {
             "codex" => {
                 assert_eq!(
                     installed,
-                    format!("[mcp_servers.kiwi]\nargs = [\"mcp\"]\ncommand = \"{KIWI}\"\n")
+                    format!("[mcp_servers.kiwi]\ncommand = \"{KIWI}\"\nargs = [\"mcp\"]\n")
                 );
             }
             "goose" => {
@@ -121,7 +121,7 @@ fn the_change_is_shown_and_nothing_is_written_unasked() {
     let dry = env.run(&["mcp", "install", "cursor", "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert!(
-        dry.stdout.contains("@@ -1,5 +1,11 @@") && dry.stdout.contains("+    \"kiwi\": {"),
+        dry.stdout.contains("@@ -1,5 +1,9 @@") && dry.stdout.contains("+    \"kiwi\": {"),
         "{}",
         dry.stdout
     );

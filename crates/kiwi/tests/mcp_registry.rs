@@ -73,7 +73,7 @@ fn servers_are_added_listed_and_removed() {
         "mcp",
         "add",
         "docs",
-        "https://example.com/mcp",
+        "https://127.0.0.1:9/mcp",
         "--header",
         "X-Key: ${KEY}",
         "--auth",
@@ -93,6 +93,10 @@ fn servers_are_added_listed_and_removed() {
         out["servers"].as_array().unwrap().iter().filter(|it| it["shadowed"] == true).collect();
     assert_eq!(hidden.len(), 1);
     assert_eq!((&hidden[0]["name"], &hidden[0]["space"]), (&json!("docs"), &json!("user")));
+
+    let ran = env.run(&["mcp", "add", "first", "--user", "--", "another"]);
+    assert!(ran.code == 0 && ran.stderr.contains("the project's `first` hides it"), "{}", ran.stderr);
+    assert_eq!(env.run(&["mcp", "remove", "first", "--user"]).code, 0);
 
     assert_eq!(env.run(&["mcp", "remove", "docs"]).code, 0);
     assert_eq!(env.run(&["mcp", "remove", "git-hub"]).code, 0);

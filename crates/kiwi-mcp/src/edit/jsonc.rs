@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 
 use super::Problem;
+use super::order::{one_line, ordered};
 use super::outline::{Kind, Node, Pair, indent, line_end, line_start, splice};
 
 /// Deeper than any settings.
@@ -156,8 +157,22 @@ fn rest_of_line(text: &str, offset: usize) -> usize {
 }
 
 fn pretty(value: &Value, indent: &str) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.replace('\n', &format!("\n{indent}"))
+    let inner = format!("{indent}{STEP}");
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let line = |(key, value): (&String, &Value)| {
+                format!("{inner}{}: {}", Value::from(key.as_str()), pretty(value, &inner))
+            };
+            let lines: Vec<String> = ordered(map).into_iter().map(line).collect();
+            format!("{{\n{}\n{indent}}}", lines.join(",\n"))
+        }
+        Value::Array(items) => one_line(items).unwrap_or_else(|| {
+            let lines: Vec<String> =
+                items.iter().map(|item| format!("{inner}{}", pretty(item, &inner))).collect();
+            format!("[\n{}\n{indent}]", lines.join(",\n"))
+        }),
+        other => other.to_string(),
+    }
 }
 
 struct Reader<'a> {

@@ -4,6 +4,7 @@
 //! again afterwards. Where the result does not say exactly what was meant, nothing is changed.
 
 mod jsonc;
+mod order;
 mod outline;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ fn check(format: Format, path: &[&str], before: &str, after: &str) {
 #[test]
 fn json_keeps_comments_and_commas() {
     let path = ["mcpServers"];
-    let entry = "{\n      \"args\": [\n        \"mcp\"\n      ],\n      \"command\": \"kiwi\"\n    }";
+    let entry = "{\n      \"command\": \"kiwi\",\n      \"args\": [\"mcp\"]\n    }";
     check(Format::Json, &path, "", &format!("{{\n  \"mcpServers\": {{\n    \"kiwi\": {entry}\n  }}\n}}\n"));
     check(
         Format::Json,
@@ -41,7 +41,7 @@ fn json_keeps_comments_and_commas() {
         Format::Json,
         &path,
         "{\n\t\"mcpServers\": {\n\t\t\"x\": {},\n\t},\n}",
-        "{\n\t\"mcpServers\": {\n\t\t\"x\": {},\n\t\t\"kiwi\": {\n\t\t  \"args\": [\n\t\t    \"mcp\"\n\t\t  ],\n\t\t  \"command\": \"kiwi\"\n\t\t},\n\t},\n}",
+        "{\n\t\"mcpServers\": {\n\t\t\"x\": {},\n\t\t\"kiwi\": {\n\t\t  \"command\": \"kiwi\",\n\t\t  \"args\": [\"mcp\"]\n\t\t},\n\t},\n}",
     );
     // One that is there is replaced where it stands.
     let text = "{\"mcpServers\": {\"kiwi\": {\"command\": \"old\"}, \"z\": 1}}";
@@ -75,7 +75,7 @@ fn what_is_no_json_is_refused_with_its_place() {
 #[test]
 fn toml_keeps_the_rest() {
     let path = ["mcp_servers"];
-    let own = "[mcp_servers.kiwi]\nargs = [\"mcp\"]\ncommand = \"kiwi\"\n";
+    let own = "[mcp_servers.kiwi]\ncommand = \"kiwi\"\nargs = [\"mcp\"]\n";
     check(Format::Toml, &path, "", own);
     check(Format::Toml, &path, "# mine\nmodel = \"x\" # y\n", &format!("# mine\nmodel = \"x\" # y\n\n{own}"));
     check(
@@ -94,7 +94,7 @@ fn toml_keeps_the_rest() {
 #[test]
 fn yaml_keeps_the_rest() {
     let path = ["mcps"];
-    let own = "  kiwi:\n    args: [\"mcp\"]\n    command: kiwi\n";
+    let own = "  kiwi:\n    command: kiwi\n    args: [\"mcp\"]\n";
     check(Format::Yaml, &path, "", &format!("mcps:\n{own}"));
     check(Format::Yaml, &path, "# only this\n", &format!("# only this\nmcps:\n{own}"));
     check(Format::Yaml, &path, "mcps:\n", &format!("mcps:\n{own}"));
@@ -118,7 +118,7 @@ fn yaml_keeps_the_rest() {
         Format::Yaml,
         &path,
         "mcps:\n    a:\n        text: |\n            one\n\n            two\nz: 1",
-        "mcps:\n    a:\n        text: |\n            one\n\n            two\n    kiwi:\n      args: [\"mcp\"]\n      command: kiwi\nz: 1",
+        "mcps:\n    a:\n        text: |\n            one\n\n            two\n    kiwi:\n      command: kiwi\n      args: [\"mcp\"]\nz: 1",
     );
     check(Format::Yaml, &path, "z: 1", &format!("z: 1\nmcps:\n{own}"));
     assert_eq!(
@@ -129,6 +129,19 @@ fn yaml_keeps_the_rest() {
     assert_eq!(Format::Yaml.remove("{mcps: {a: 1, b: 2}}\n", &path, "a").unwrap(), "{mcps: {b: 2}}\n");
     assert!(Format::Yaml.read("a: &x 1\nb: *x\n").is_err());
     assert!(Format::Yaml.insert("mcps: [1]\n", &path, "a", &json!({})).is_err());
+}
+
+/// Whatever an entry holds, each language says it as it is.
+#[test]
+fn every_value_can_be_written() {
+    let value = json!({"type": "x", "z": {"deep": {"er": [1, {"a": []}]}, "": "y: # \"'"}, "args": ["a b", "-", "010", "é\n"],
+        "n": -1, "f": 1.5, "t": true, "list": [[1], []]});
+    for (format, text) in
+        [(Format::Json, "{\"mcps\": {}}"), (Format::Toml, "[mcps]\n"), (Format::Yaml, "mcps:\n")]
+    {
+        let edited = format.insert(text, &["mcps"], "kiwi", &value).unwrap();
+        assert_eq!(format.read(&edited).unwrap()["mcps"]["kiwi"], value, "{edited}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::Problem;
+use super::order::ordered;
 
 /// What a text says.
 pub(super) fn read(text: &str) -> Result<Value, Problem> {
@@ -32,7 +33,7 @@ pub(super) fn insert(text: &str, path: &[&str], key: &str, value: &Value) -> Res
         return Ok(document.to_string());
     }
     let mut own = Table::new();
-    for (name, value) in &entries {
+    for (name, value) in ordered(&entries) {
         if let Some(value) = scalar(value) {
             own.insert(name, Item::Value(value));
         }
@@ -70,7 +71,7 @@ fn parse(text: &str) -> Result<DocumentMut, Problem> {
 }
 
 fn inline(entries: &Map<String, Value>) -> InlineTable {
-    entries.iter().filter_map(|(name, value)| Some((name.as_str(), scalar(value)?))).collect()
+    ordered(entries).into_iter().filter_map(|(name, value)| Some((name.as_str(), scalar(value)?))).collect()
 }
 
 /// A value as TOML has it; `null` has no spelling there.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
 use super::Problem;
+use super::order::{one_line, ordered};
 use super::outline::{Kind, Node, Pair, line_end, line_start, splice};
 use crate::registry::says_nothing;
 
@@ -139,12 +140,15 @@ fn block(out: &mut String, column: usize, key: &str, value: &Value) {
     let _ = match value {
         Value::Object(map) if !map.is_empty() => {
             let _ = writeln!(out, "{start}");
-            for (key, value) in map {
+            for (key, value) in ordered(map) {
                 block(out, column + STEP, key, value);
             }
             return;
         }
         Value::String(text) => writeln!(out, "{start} {}", scalar(text)),
+        Value::Array(items) if one_line(items).is_some() => {
+            writeln!(out, "{start} {}", one_line(items).unwrap_or_default())
+        }
         other => writeln!(out, "{start} {other}"),
     };
 }
@@ -315,6 +319,15 @@ fn plain(text: &str) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => text.parse::<i64>().map_or_else(|_| Value::String(text.to_owned()), Value::from),
+        _ => text.parse::<i64>().map_or_else(|_| fraction(text), Value::from),
     }
+}
+
+/// `1.5`: digits on both sides of the point; anything else is a text.
+fn fraction(text: &str) -> Value {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let is_number = unsigned.split_once('.').is_some_and(|(whole, rest)| digits(whole) && digits(rest));
+    let number = text.parse().ok().filter(|_| is_number).and_then(serde_json::Number::from_f64);
+    number.map_or_else(|| Value::String(text.to_owned()), Value::Number)
 }

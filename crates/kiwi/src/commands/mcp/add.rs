@@ -1,5 +1,5 @@
 use kiwi_mcp::{HttpAuth, Reach, Server, ServerName};
-use kiwi_model::{ErrorKind, Explain as _, Fault, Isolation};
+use kiwi_model::{ErrorKind, Explain as _, Fault, Isolation, Space};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -62,8 +62,11 @@ impl Args {
             rooms::book(context).forget(&server).map(|_| ())
         })?;
         let hides = registry.shadowed().map_err(|error| error.fault())?;
-        let is_hiding = hides.iter().any(|hidden| hidden.name == server.name);
-        let asked = rooms::refresh(context, vec![server.name.clone()])?.pop();
+        let is_hiding = space == Space::Project && hides.iter().any(|hidden| hidden.name == server.name);
+        // The name of a user's server that a project's hides leads to the project's.
+        let is_hidden = registry.server(server.name.as_str()).is_ok_and(|seen| seen.space != space);
+        let names = if is_hidden { Vec::new() } else { vec![server.name.clone()] };
+        let asked = rooms::refresh(context, names)?.pop();
         let page = asked.and_then(|(_, page)| match page {
             Ok(page) => Some(page),
             // It is added all the same: it may need a variable or a login first, or a project that is trusted.
@@ -85,6 +88,9 @@ impl Args {
         printer::note(format!("added {} to {file}", paint(BOLD, &server.name)));
         if is_hiding {
             printer::warning(format!("it hides the user's `{}`", server.name));
+        }
+        if is_hidden {
+            printer::warning(format!("the project's `{}` hides it here", server.name));
         }
         match page {
             Some(page) => {
