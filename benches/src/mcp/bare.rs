@@ -51,7 +51,7 @@ pub fn serve(kiwi: &Path, upstream: &Path, scratch: &Path) -> Result<()> {
         confinement: Confinement::default(),
         tokens: scratch.join("tokens"),
         authorize: None,
-        on_change: Arc::new(|_| {}),
+        on_change: Arc::new(|_, _| {}),
     });
     let command = upstream.to_str().context("the upstream's path is not Unicode")?.to_owned();
     let reach = Reach::Stdio { command, args: Vec::new(), env: BTreeMap::new(), cwd: None };

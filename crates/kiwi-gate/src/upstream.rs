@@ -40,7 +40,7 @@ pub(crate) fn servers(
         project,
         tokens,
         authorize: host.authorize.clone(),
-        on_change: Arc::new(|_| {}),
+        on_change: Arc::new(|_, _| {}),
     };
     let (spaces_again, host) = (Arc::clone(spaces), Arc::clone(host));
     // Looked at anew each time: the registry is read again when it changes, and so must be whether it is trusted.

@@ -53,7 +53,7 @@ async fn play(url: &str, scenario: &str, context: Value) -> Result<(), McpError>
         confinement: Confinement::default(),
         tokens: folder.path().join("tokens"),
         authorize: Some(Arc::new(Visitor { http, context: context.clone() })),
-        on_change: Arc::new(|_| {}),
+        on_change: Arc::new(|_, _| {}),
     });
     let auth = if scenario.starts_with("auth/") { HttpAuth::Oauth } else { HttpAuth::None };
     let server = Server {

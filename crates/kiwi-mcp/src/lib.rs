@@ -33,7 +33,9 @@ pub use edit::unified;
 pub use error::McpError;
 pub use import::{Imported, Origin, Skipped, Taken, import};
 pub use install::{Done, Installation, Program};
-pub use pool::{Authorize, Connection, Identity, Lookup, OnChange, Pool, PoolState, StateKind, Surroundings};
+pub use pool::{
+    Authorize, Change, Connection, Identity, Lookup, OnChange, Pool, PoolState, StateKind, Surroundings,
+};
 pub use registry::Registry;
 pub use relay::{Asked, Capability, Refusal, Relay, RelayFuture, Silent};
 pub use scan::{Finding, Suspicion, scan, scan_text};

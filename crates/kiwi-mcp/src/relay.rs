@@ -56,6 +56,10 @@ pub type RelayFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Relay: Send + Sync {
     /// What the caller can answer; nothing else is offered to the server on its behalf.
     fn capabilities(&self) -> Vec<Capability>;
+    /// The least weighty line of a log that the caller wants to hear of (`debug` … `emergency`); none, if none.
+    fn log_level(&self) -> Option<String> {
+        None
+    }
     /// How far it is: `{progress, total?, message?}`.
     fn progress(&self, progress: Value);
     /// A line of its log: `{level, logger?, data}`.

@@ -71,7 +71,7 @@ impl Server {
 
     /// Starts a call on its own.
     fn start(self: &Arc<Self>, client: &Client, mut request: Request, about: Digest) -> Running {
-        let (voice, ear) = Voice::new(client.capabilities.clone());
+        let (voice, ear) = Voice::new(client.capabilities.clone(), client.log_level.map(level_name));
         let voice = Arc::new(voice);
         let put_off = PutOff::default();
         request.relay = Arc::clone(&voice) as Arc<_>;
@@ -247,6 +247,11 @@ async fn pass_on(client: &Client, context: &RequestContext<RoleServer>, said: Sa
             }
         }
     }
+}
+
+/// A level of logging, as the protocol spells it.
+fn level_name(level: LoggingLevel) -> String {
+    serde_json::to_value(level).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// How much a level of logging weighs.

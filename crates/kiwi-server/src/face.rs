@@ -5,13 +5,17 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
 use serde_json::{Map, json};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::answer;
 use crate::client::{Client, capabilities, is_modern};
@@ -36,12 +40,20 @@ pub(crate) struct Face {
     /// The connection's own session, where it has one.
     own: OnceLock<Session>,
     level: Mutex<LoggingLevel>,
+    /// What the connection's client follows.
+    followed: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Face {
     /// A face for requests that stand for themselves until a client says otherwise.
     pub fn new(server: Arc<Server>, shape: Shape) -> Self {
-        Self { server, shape, own: OnceLock::new(), level: Mutex::new(LoggingLevel::Debug) }
+        Self {
+            server,
+            shape,
+            own: OnceLock::new(),
+            level: Mutex::new(LoggingLevel::Debug),
+            followed: Arc::default(),
+        }
     }
 
     /// A face for one connection.
@@ -96,6 +108,31 @@ impl Face {
     }
 }
 
+impl Face {
+    /// Tells a connected client of changes to what it follows, for as long as it is there.
+    fn tell_updates(&self, peer: Peer<RoleServer>) {
+        let mut updates = self.server.kernel.upstreams().updates();
+        let followed = Arc::downgrade(&self.followed);
+        tokio::spawn(async move {
+            loop {
+                let uri = match updates.recv().await {
+                    Ok(uri) => uri,
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => break,
+                };
+                let Some(followed) = followed.upgrade() else { break };
+                let is_followed = followed.lock().unwrap_or_else(PoisonError::into_inner).contains(&uri);
+                drop(followed);
+                if is_followed
+                    && peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_err()
+                {
+                    break;
+                }
+            }
+        });
+    }
+}
+
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = json!({"tools": {"listChanged": true}});
@@ -130,6 +167,9 @@ impl ServerHandler for Face {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.is_direct() {
+            self.tell_updates(context.peer.clone());
+        }
         self.tell_changes(context.peer);
     }
 
@@ -277,10 +317,17 @@ impl ServerHandler for Face {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.server.shelf.changes();
+        let mut updates = self.server.kernel.upstreams().updates();
         let sink = context.sink().clone();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            // What cannot be followed now is told of by its list.
+            let _ = self.follow(uri, Verb::Subscribe, context.request_context()).await;
+        }
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
+                // It refuses by itself what this client did not ask for.
+                Ok(uri) = updates.recv() => drop(sink.notify_resource_updated(uri).await),
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return Ok(());
@@ -312,6 +359,11 @@ impl Face {
         direct::ask(&self.server, &client, &name, verb, params)
             .await
             .map_err(|fault| answer::error(&fault))?;
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        match verb {
+            Verb::Unsubscribe => drop(followed.remove(uri)),
+            _ => drop(followed.insert(uri.to_owned())),
+        }
         Ok(())
     }
 }

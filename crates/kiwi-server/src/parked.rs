@@ -87,7 +87,7 @@ mod tests {
 
     fn running(session: Session, about: &str) -> Running {
         let (_, done) = oneshot::channel();
-        let (_, ear) = Voice::new(Vec::new());
+        let (_, ear) = Voice::new(Vec::new(), None);
         let about = Digest::of(about.as_bytes());
         Running { done, ear, round: None, about, session, cancel: Cancel::default() }
     }

@@ -41,6 +41,7 @@ pub(crate) struct Ear {
 /// What a running call speaks with.
 pub(crate) struct Voice {
     capabilities: Vec<Capability>,
+    log_level: Option<String>,
     said: mpsc::Sender<Said>,
     rounds: mpsc::Sender<Round>,
     begun: Instant,
@@ -51,11 +52,12 @@ pub(crate) struct Voice {
 
 impl Voice {
     /// A voice towards a client that can do this, and the ear it speaks to.
-    pub fn new(capabilities: Vec<Capability>) -> (Self, Ear) {
+    pub fn new(capabilities: Vec<Capability>, log_level: Option<String>) -> (Self, Ear) {
         let (said, said_here) = mpsc::channel(MOST_SAID);
         let (rounds, rounds_here) = mpsc::channel(1);
         let voice = Self {
             capabilities,
+            log_level,
             said,
             rounds,
             begun: Instant::now(),
@@ -85,6 +87,10 @@ fn gone() -> Refusal {
 impl Relay for Voice {
     fn capabilities(&self) -> Vec<Capability> {
         self.capabilities.clone()
+    }
+
+    fn log_level(&self) -> Option<String> {
+        self.log_level.clone()
     }
 
     fn progress(&self, progress: Value) {

@@ -58,7 +58,8 @@ fn both_revisions_are_served_on_one_endpoint() {
     let versions = discovered["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!(MODERN)) && versions.contains(&json!(OLD)), "{discovered}");
 
-    let post = |headers: &[(&str, &str)], body: Value| served.send("POST", "/mcp", headers, &body.to_string());
+    let post =
+        |headers: &[(&str, &str)], body: Value| served.send("POST", "/mcp", headers, &body.to_string());
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
         {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}});
     let begun = post(&[], hello);
@@ -84,12 +85,20 @@ fn only_its_own_names_and_pages_are_answered() {
     assert_eq!(ask(&[("origin", "https://app.test")]), 200);
     assert_eq!(ask(&[("origin", &own)]), 200);
     for (name, value) in [
-        ("host", "evil.test"), ("host", "localhost.evil.test"), ("host", "127.0.0.1:1"),
-        ("origin", "http://evil.test"), ("origin", "null"), ("origin", "http://localhost:1"), ("origin", ""),
+        ("host", "evil.test"),
+        ("host", "localhost.evil.test"),
+        ("host", "127.0.0.1:1"),
+        ("origin", "http://evil.test"),
+        ("origin", "null"),
+        ("origin", "http://localhost:1"),
+        ("origin", ""),
     ] {
         assert_eq!(ask(&[(name, value)]), 403, "{name}: {value}");
     }
-    let twice = format!("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{0}\r\nhost: evil.test\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", served.port);
+    let twice = format!(
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{0}\r\nhost: evil.test\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        served.port
+    );
     assert!([400, 403].contains(&served.raw(&twice).status));
     assert_eq!(served.raw("GET /mcp HTTP/1.1\r\nconnection: close\r\n\r\n").status, 400);
     let elsewhere = served.send("GET", "/.well-known/oauth-protected-resource", &[("host", "evil.test")], "");
@@ -105,14 +114,19 @@ fn a_token_is_asked_for() {
     let ask = |headers: &[(&str, &str)]| served.modern("/mcp", "tools/list", json!({}), headers);
     assert_eq!(ask(&[("authorization", "Bearer s3cret-token")]).status, 200);
     assert_eq!(ask(&[("authorization", "bearer s3cret-token")]).status, 200);
-    for wrong in ["Bearer s3cret-toke", "Bearer s3cret-tokenx", "Bearer ", "Basic s3cret-token", "s3cret-token"] {
+    for wrong in
+        ["Bearer s3cret-toke", "Bearer s3cret-tokenx", "Bearer ", "Basic s3cret-token", "s3cret-token"]
+    {
         let refused = ask(&[("authorization", wrong)]);
         assert_eq!(refused.status, 401, "{wrong}");
     }
     let refused = ask(&[]);
     assert_eq!(refused.status, 401);
     let challenge = refused.header("www-authenticate").unwrap();
-    let expected = format!("resource_metadata=\"http://127.0.0.1:{}/.well-known/oauth-protected-resource/mcp\"", served.port);
+    let expected = format!(
+        "resource_metadata=\"http://127.0.0.1:{}/.well-known/oauth-protected-resource/mcp\"",
+        served.port
+    );
     assert!(challenge.starts_with("Bearer ") && challenge.contains(&expected), "{challenge}");
     for path in ["", "/mcp", "/mcp/direct"] {
         let told = served.send("GET", &format!("/.well-known/oauth-protected-resource{path}"), &[], "");
@@ -136,7 +150,9 @@ fn what_is_too_long_too_slow_or_contradicts_itself_is_refused() {
     let long = format!("{{\"x\": \"{}\"}}", "x".repeat(5 << 20));
     let mut stream = served.connect();
     // The answer may come, and the door close, before all of it was sent.
-    let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nconnection: close\r\n");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nconnection: close\r\n"
+    );
     let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n", long.len()).as_bytes());
     assert_eq!(read(&mut stream).status, 413);
     let mut stream = served.connect();
@@ -211,7 +227,10 @@ fn going_away_ends_the_call() {
     params["_meta"] = meta(json!({}));
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
     let mut stream = served.connect();
-    let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: {MODERN}\r\nmcp-method: tools/call\r\nmcp-name: execute\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: {MODERN}\r\nmcp-method: tools/call\r\nmcp-name: execute\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).unwrap();
     wait_for("it does not start", || env.project().join("marks/started").exists());
     drop(stream);

@@ -23,8 +23,14 @@ const DIRECTIVE: &str = "<directive name=\"deploy\" version=\"1.0.0\"><metadata>
 /// A trusted project with a few items.
 fn project() -> TestEnvironment {
     let env = TestEnvironment::new();
-    env.write("tools/say/hello.sh", "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says hello\n# kiwi: tags: [greeting]\necho hello\n");
-    env.write("tools/say/long.sh", "# kiwi: version: \"1.0.0\"\nfor i in $(seq 1 20000); do echo \"line $i\"; done\n");
+    env.write(
+        "tools/say/hello.sh",
+        "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says hello\n# kiwi: tags: [greeting]\necho hello\n",
+    );
+    env.write(
+        "tools/say/long.sh",
+        "# kiwi: version: \"1.0.0\"\nfor i in $(seq 1 20000); do echo \"line $i\"; done\n",
+    );
     env.write("tools/say/fails.sh", "# kiwi: version: \"1.0.0\"\necho before\necho broken >&2\nexit 3\n");
     env.write("directives/ops/deploy.md", DIRECTIVE);
     env.write("knowledge/art/colours.md", "---\nid: colours\ntitle: About colours\n---\nRed is warm.\n");
@@ -43,7 +49,10 @@ fn fault<'a>(result: &'a Value, kind: &str) -> &'a Value {
     let told = &result["structuredContent"];
     assert_eq!(told["kind"], kind, "{told}");
     assert!(told["message"].as_str().is_some_and(|it| !it.is_empty()), "{told}");
-    assert!(result["content"][0]["text"].as_str().unwrap().contains(told["message"].as_str().unwrap()), "{result}");
+    assert!(
+        result["content"][0]["text"].as_str().unwrap().contains(told["message"].as_str().unwrap()),
+        "{result}"
+    );
     told
 }
 
@@ -63,13 +72,24 @@ fn four_tools_stand_in_front_of_everything() {
         let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["search", "load", "execute", "help"]);
         let described = tools[0]["description"].as_str().unwrap();
-        assert!(described.contains("hello") && described.contains("1 directives") && described.contains("1 knowledge"));
+        assert!(
+            described.contains("hello")
+                && described.contains("1 directives")
+                && described.contains("1 knowledge")
+        );
 
         let found = pipe.call("search", json!({"query": "greeting"}));
         let hits = found["structuredContent"]["results"].as_array().unwrap();
         assert_eq!(hits.len(), 1, "{hits:?}");
-        for (field, value) in [("id", "hello"), ("type", "tool"), ("version", "1.0.0"), ("source", "project"),
-            ("description", "Says hello"), ("parameters", "()"), ("why", "`greeting` in its tags")] {
+        for (field, value) in [
+            ("id", "hello"),
+            ("type", "tool"),
+            ("version", "1.0.0"),
+            ("source", "project"),
+            ("description", "Says hello"),
+            ("parameters", "()"),
+            ("why", "`greeting` in its tags"),
+        ] {
             assert_eq!(hits[0][field], value);
         }
         assert!(hits[0]["score"].as_f64().unwrap() > 0.0);
@@ -109,23 +129,33 @@ fn four_tools_stand_in_front_of_everything() {
         let failed = pipe.call("execute", run("fails"));
         let told = fault(&failed, "tool_failed");
         assert_eq!((&told["result"], &told["stderr"]), (&json!("before\n"), &json!("broken\n")));
-        fault(&pipe.call("execute", json!({"item_type": "tool", "item_id": "hello", "version": "9.0.0"})), "version_conflict");
+        fault(
+            &pipe.call("execute", json!({"item_type": "tool", "item_id": "hello", "version": "9.0.0"})),
+            "version_conflict",
+        );
         let locked = json!({"item_type": "tool", "item_id": "hello", "lock": "strict"});
         fault(&pipe.call("execute", locked), "lockfile_missing");
         let publish = json!({"item_type": "tool", "item_id": "hello", "action": "publish"});
-        assert!(fault(&pipe.call("execute", publish), "missing_requirement")["message"].to_string().contains("registry"));
+        assert!(
+            fault(&pipe.call("execute", publish), "missing_requirement")["message"]
+                .to_string()
+                .contains("registry")
+        );
         let rollback = json!({"item_type": "tool", "item_id": "hello", "action": "rollback"});
-        assert!(fault(&pipe.call("execute", rollback), "missing_requirement")["message"].to_string().contains("checkpoint"));
+        assert!(
+            fault(&pipe.call("execute", rollback), "missing_requirement")["message"]
+                .to_string()
+                .contains("checkpoint")
+        );
 
         let guidance = pipe.call("help", json!({"action": "guidance", "topic": "tools"}));
         assert_eq!(guidance["isError"], false, "{guidance}");
         let stuck = pipe.call("help", json!({"action": "stuck", "reason": "nothing works", "attempts": 1}));
         assert_eq!(stuck["structuredContent"]["status"], "stuck_acknowledged");
         fault(&pipe.call("help", json!({"action": "dance"})), "invalid_params");
-        for (method, params, code) in [
-            ("tools/call", json!({"name": "nope"}), -32602),
-            ("no/such/method", json!({}), -32601),
-        ] {
+        for (method, params, code) in
+            [("tools/call", json!({"name": "nope"}), -32602), ("no/such/method", json!({}), -32601)]
+        {
             assert_eq!(pipe.request(method, params)["error"]["code"], code, "{method}");
         }
     });
@@ -184,7 +214,8 @@ fn cancelling_ends_the_tool_and_what_it_started() {
         let params = json!({"requestId": id, "reason": "enough"});
         pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
         let begun = Instant::now();
-        while support::processes(&env.project().display().to_string()).iter().any(|it| it.contains("sleeps")) {
+        while support::processes(&env.project().display().to_string()).iter().any(|it| it.contains("sleeps"))
+        {
             assert!(begun.elapsed() < Duration::from_secs(20), "it does not end");
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -206,7 +237,11 @@ fn an_old_client_is_asked_for_approval() {
     let mut pipe = Pipe::old(&env, &[], json!({"elicitation": {}}));
     for (name, answer, kind) in [
         ("yes", json!({"action": "accept", "content": {"decision": "approve"}}), None),
-        ("no", json!({"action": "accept", "content": {"decision": "reject", "reason": "not now"}}), Some("denied")),
+        (
+            "no",
+            json!({"action": "accept", "content": {"decision": "reject", "reason": "not now"}}),
+            Some("denied"),
+        ),
         ("declined", json!({"action": "decline"}), Some("denied")),
         ("dismissed", json!({"action": "cancel"}), Some("approval_required")),
         ("odd", json!({"action": "accept", "content": {}}), Some("approval_required")),
@@ -262,12 +297,15 @@ fn a_new_client_comes_back_with_the_answer() {
     let state = asked["requestState"].as_str().unwrap();
     let yes = json!({ key: {"action": "accept", "content": {"decision": "approve"}} });
     // Neither another name, nor another request, nor an answer to something else goes on with it.
-    for (name, state) in [("new", format!("{state}0")), ("new", "0".repeat(64)), ("other", state.to_owned())] {
+    for (name, state) in [("new", format!("{state}0")), ("new", "0".repeat(64)), ("other", state.to_owned())]
+    {
         let refused = ask(&mut pipe, name, Some(&state), yes.clone());
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
     let mut state = state.to_owned();
-    for wrong in [json!({"other": {"action": "accept"}}), json!({ key: 5 }), json!({ key: {"action": "maybe"} })] {
+    for wrong in
+        [json!({"other": {"action": "accept"}}), json!({ key: 5 }), json!({ key: {"action": "maybe"} })]
+    {
         let again = ask(&mut pipe, "new", Some(&state), wrong)["result"].take();
         assert_eq!(again["resultType"], "input_required", "{again}");
         assert!(again["inputRequests"][key].is_object());
@@ -296,19 +334,25 @@ fn items_are_made_and_changed_through_the_gate() {
         let params = json!({"name": tool, "arguments": arguments, "requestState": asked["requestState"], "inputResponses": answer});
         pipe.request("tools/call", params)["result"].take()
     };
-    let item = |action: &str, more: Value| {
-        json!({"item_type": "tool", "item_id": "made", "action": action, "parameters": more})
-    };
+    let item = |action: &str, more: Value| json!({"item_type": "tool", "item_id": "made", "action": action, "parameters": more});
     let script = "# kiwi: version: \"1.0.0\"\necho one\n";
-    let made = approved(&mut pipe, "execute", item("create", json!({"content": script, "extension": "sh", "category": "say"})));
+    let made = approved(
+        &mut pipe,
+        "execute",
+        item("create", json!({"content": script, "extension": "sh", "category": "say"})),
+    );
     assert_eq!(made["structuredContent"]["status"], "success", "{made}");
     assert_eq!(pipe.call("execute", run("made"))["structuredContent"]["result"], "one\n");
     std::thread::sleep(Duration::from_millis(1100));
     let valid = approved(&mut pipe, "execute", item("validate", json!({})));
     assert_eq!(valid["structuredContent"]["result"]["valid"], true, "{valid}");
     let signed = approved(&mut pipe, "execute", item("sign", json!({})));
-    assert!(signed["structuredContent"]["result"]["integrity"].as_str().unwrap().starts_with("sha256:"), "{signed}");
-    let updated = approved(&mut pipe, "execute", item("update", json!({"content": script.replace("one", "two")})));
+    assert!(
+        signed["structuredContent"]["result"]["integrity"].as_str().unwrap().starts_with("sha256:"),
+        "{signed}"
+    );
+    let updated =
+        approved(&mut pipe, "execute", item("update", json!({"content": script.replace("one", "two")})));
     assert_eq!(updated["structuredContent"]["status"], "success", "{updated}");
     assert_eq!(pipe.call("execute", run("made"))["structuredContent"]["result"], "two\n");
     let deleted = approved(&mut pipe, "execute", item("delete", json!({})));
@@ -317,14 +361,23 @@ fn items_are_made_and_changed_through_the_gate() {
     // Nothing is made outside, by whatever name.
     for name in ["../../escape", "../rules/x", "a/../../../b"] {
         let parameters = json!({"content": "x"});
-        let arguments = json!({"item_type": "knowledge", "item_id": name, "action": "create", "parameters": parameters});
+        let arguments =
+            json!({"item_type": "knowledge", "item_id": name, "action": "create", "parameters": parameters});
         let refused = approved(&mut pipe, "execute", arguments);
         assert_eq!(refused["isError"], true, "{refused}");
     }
     assert!(!env.project().join("escape.md").exists() && !env.project().join(".ai/rules").exists());
-    let copied = approved(&mut pipe, "load", json!({"item_type": "tool", "item_id": "filesystem.read", "destination": "user"}));
+    let copied = approved(
+        &mut pipe,
+        "load",
+        json!({"item_type": "tool", "item_id": "filesystem.read", "destination": "user"}),
+    );
     fault(&copied, "denied");
-    let copied = approved(&mut pipe, "load", json!({"item_type": "directive", "item_id": "deploy", "destination": "project"}));
+    let copied = approved(
+        &mut pipe,
+        "load",
+        json!({"item_type": "directive", "item_id": "deploy", "destination": "project"}),
+    );
     fault(&copied, "tool_failed");
     assert_eq!(pipe.leave(), Some(0));
 }
@@ -332,17 +385,24 @@ fn items_are_made_and_changed_through_the_gate() {
 #[test]
 fn a_long_run_says_how_far_it_is() {
     let env = project();
-    env.write("tools/say/steps.sh", "# kiwi: version: \"1.0.0\"\nfor i in 1 2 3 4; do echo \"step $i\"; sleep 0.3; done\n");
+    env.write(
+        "tools/say/steps.sh",
+        "# kiwi: version: \"1.0.0\"\nfor i in 1 2 3 4; do echo \"step $i\"; sleep 0.3; done\n",
+    );
     for mut pipe in [Pipe::old(&env, &[], json!({})), Pipe::modern(&env, &[], json!({}))] {
-        let arguments = json!({"name": "execute", "arguments": run("steps"), "_meta": {"progressToken": "p1"}});
+        let arguments =
+            json!({"name": "execute", "arguments": run("steps"), "_meta": {"progressToken": "p1"}});
         let done = pipe.request("tools/call", arguments);
         assert_eq!(done["result"]["isError"], false, "{done}");
-        let told: Vec<&Value> = pipe.heard.iter().filter(|it| it["method"] == "notifications/progress").collect();
+        let told: Vec<&Value> =
+            pipe.heard.iter().filter(|it| it["method"] == "notifications/progress").collect();
         assert!(told.len() >= 2, "{:?}", pipe.heard);
         assert!(told.iter().all(|it| it["params"]["progressToken"] == "p1"));
         let far: Vec<f64> = told.iter().map(|it| it["params"]["progress"].as_f64().unwrap()).collect();
         assert!(far.is_sorted_by(|a, b| a < b), "{far:?}");
-        assert!(told.iter().any(|it| it["params"]["message"].as_str().is_some_and(|it| it.starts_with("step"))));
+        assert!(
+            told.iter().any(|it| it["params"]["message"].as_str().is_some_and(|it| it.starts_with("step")))
+        );
         // Who does not ask for it is not told.
         pipe.heard.clear();
         pipe.call("execute", run("steps"));
@@ -380,12 +440,19 @@ fn the_direct_face_has_everything_under_its_own_name() {
 
         let resources = pipe.request("resources/list", json!({}))["result"]["resources"].take();
         assert_eq!(resources.as_array().unwrap().len(), 1);
-        assert_eq!((&resources[0]["uri"], &resources[0]["mimeType"]), (&json!("kiwi://knowledge/colours"), &json!("text/markdown")));
+        assert_eq!(
+            (&resources[0]["uri"], &resources[0]["mimeType"]),
+            (&json!("kiwi://knowledge/colours"), &json!("text/markdown"))
+        );
         let read = pipe.request("resources/read", json!({"uri": "kiwi://knowledge/colours"}));
         assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("Red is warm."));
-        for uri in ["kiwi://knowledge/nope", "kiwi://knowledge/../../config/kiwi.toml", "file:///etc/passwd"] {
+        for uri in ["kiwi://knowledge/nope", "kiwi://knowledge/../../config/kiwi.toml", "file:///etc/passwd"]
+        {
             let refused = pipe.request("resources/read", json!({"uri": uri}));
-            assert!(refused["error"]["code"].as_i64().is_some_and(|code| code == -32602 || code == -32002), "{refused}");
+            assert!(
+                refused["error"]["code"].as_i64().is_some_and(|code| code == -32602 || code == -32002),
+                "{refused}"
+            );
         }
     });
 }

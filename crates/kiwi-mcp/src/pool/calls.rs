@@ -8,10 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
+use super::surroundings::Change;
 use crate::relay::{Refusal, Relay};
 
 /// How many questions of a server may wait for an answer at one time.
 const MOST_QUESTIONS: usize = 32;
+/// Is told what has changed.
+pub(super) type Changed = Arc<dyn Fn(Change<'_>) + Send + Sync>;
+
 /// How many requests of a server may be without an answer of ours before it is not listened to any more.
 const MOST_UNANSWERED: usize = 256;
 /// News of changed lists are collected for so long.
@@ -28,7 +32,7 @@ pub(super) struct Calls {
     unanswered: AtomicUsize,
     /// Told whenever one of them is answered.
     answered: Notify,
-    changed: Arc<dyn Fn() + Send + Sync>,
+    changed: Changed,
     is_change_told: Arc<AtomicBool>,
 }
 
@@ -54,7 +58,7 @@ struct Call {
 
 impl Calls {
     /// No calls yet; `changed` is told of changed lists.
-    pub fn new(changed: Arc<dyn Fn() + Send + Sync>) -> Self {
+    pub fn new(changed: Changed) -> Self {
         let inner = Inner {
             next: 0,
             calls: BTreeMap::new(),
@@ -149,6 +153,10 @@ impl Calls {
             "notifications/progress" => self.progress(params.take()),
             "notifications/message" => self.log(params.take()),
             "notifications/tools/list_changed" => self.change(),
+            "notifications/resources/updated" => {
+                let uri = params.as_ref().and_then(|params| params.get("uri")?.as_str());
+                uri.into_iter().for_each(|uri| (self.changed)(Change::Resource(uri)));
+            }
             // The library wants these: its own questions and subscriptions depend on them.
             "notifications/cancelled" | "notifications/subscriptions/acknowledged" => return false,
             _ => {}
@@ -191,7 +199,7 @@ impl Calls {
         tokio::spawn(async move {
             tokio::time::sleep(COLLECT).await;
             is_told.store(false, Ordering::Release);
-            changed();
+            changed(Change::Tools);
         });
     }
 

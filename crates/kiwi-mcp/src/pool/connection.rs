@@ -8,8 +8,10 @@ use super::Inner;
 use super::entry::Entry;
 use super::exchange::{Exchanged, exchange, time_up};
 use super::failure::{Trouble, unauthorized, unavailable};
+use super::follow::follow;
 use super::live::Live;
 use super::start::whole;
+use super::surroundings::Change;
 use crate::answer::Answer;
 use crate::error::McpError;
 use crate::relay::Relay;
@@ -66,6 +68,9 @@ impl Connection {
         relay: Arc<dyn Relay>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Answer, McpError> {
+        if let Some(followed) = follow(&self.live(), method, &params).await {
+            return followed.map(Answer);
+        }
         let exchanged = self.request_within(method, &params, &relay, self.server.timeout, cancelled).await?;
         Ok(Answer(exchanged.result))
     }
@@ -137,7 +142,7 @@ impl Connection {
         let new = self.entry.live(&self.pool, &self.server).await?;
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = new;
         // What a new session offers may be something else.
-        (self.pool.around.on_change)(&self.server.name);
+        (self.pool.around.on_change)(&self.server.name, Change::Tools);
         Ok(())
     }
 }

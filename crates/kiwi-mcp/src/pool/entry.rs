@@ -8,6 +8,7 @@ use super::calls::Calls;
 use super::live::{End, Live};
 use super::resolve::Way;
 use super::start::{Beginning, start, whole};
+use super::surroundings::Change;
 use super::{Inner, StateKind};
 use crate::error::McpError;
 use crate::server::{Server, ServerName};
@@ -104,7 +105,7 @@ impl Entry {
         let generation = pool.next_generation();
         let is_taken = pool.spawn(async move {
             let (name, on_change) = (server.name.clone(), Arc::clone(&around.on_change));
-            let calls = Arc::new(Calls::new(Arc::new(move || on_change(&name))));
+            let calls = Arc::new(Calls::new(Arc::new(move |change: Change<'_>| on_change(&name, change))));
             let parts =
                 start(Beginning { server: &server, around: &around, calls, generation, closed }, &entry.way)
                     .await;

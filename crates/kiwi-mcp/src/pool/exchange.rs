@@ -25,6 +25,9 @@ const MOST_QUESTIONS: usize = 32;
 /// How long it may take to tell a server that nobody waits any more.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Where a request says what its caller wants to hear of the server's log.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 /// What came of a request.
 pub(super) struct Exchanged {
     /// The result, as the server gave it.
@@ -160,13 +163,16 @@ fn split(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> (Option<Value>,
         _ => Map::new(),
     };
     // These are ours to say.
-    for own in ["protocolVersion", "clientInfo", "clientCapabilities"] {
+    for own in ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"] {
         meta.remove(&format!("io.modelcontextprotocol/{own}"));
     }
     meta.remove("progressToken");
     let mut meta = RequestMetaObject(MetaObject(meta));
     if live.about.is_new {
         meta.set_client_capabilities(offered(&relay.capabilities()));
+        if let Some(level) = relay.log_level() {
+            meta.0.0.insert(LOG_LEVEL.to_owned(), level.into());
+        }
     }
     ((!params.is_null()).then_some(params), meta)
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::calls::Calls;
 use super::failure::unavailable;
+use super::follow::Followed;
 use super::handler::Handler;
 use super::oauth::Access;
 use crate::error::McpError;
@@ -35,6 +36,8 @@ pub(super) struct Live {
     pub about: About,
     /// How it is told who asks.
     pub access: Option<Arc<Access>>,
+    /// What is followed of it.
+    pub followed: Followed,
     pub since: Instant,
     /// Why it ended.
     gone: watch::Receiver<Option<McpError>>,
@@ -88,6 +91,7 @@ impl Parts {
             calls: Arc::clone(&calls),
             about: About::of(&service),
             access,
+            followed: Followed::default(),
             since: Instant::now(),
             gone: is_gone,
             over: is_over,

@@ -14,6 +14,7 @@ mod entry;
 mod events;
 mod exchange;
 mod failure;
+mod follow;
 mod handler;
 mod heard;
 mod lines;
@@ -35,7 +36,7 @@ use tokio::task::JoinSet;
 
 pub use authorize::{Authorize, Identity};
 pub use connection::Connection;
-pub use surroundings::{Lookup, OnChange, Surroundings};
+pub use surroundings::{Change, Lookup, OnChange, Surroundings};
 
 use crate::error::McpError;
 use crate::server::{Server, ServerName};

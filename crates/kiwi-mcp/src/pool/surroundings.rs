@@ -9,8 +9,17 @@ use crate::server::ServerName;
 
 /// Finds what a variable of an entry stands for.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-/// Is told that a server's list of tools may have changed.
-pub type OnChange = Arc<dyn Fn(&ServerName) + Send + Sync>;
+/// Is told what has changed at a server.
+pub type OnChange = Arc<dyn Fn(&ServerName, Change<'_>) + Send + Sync>;
+
+/// What has changed at a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// Its list of tools, perhaps.
+    Tools,
+    /// A resource that is followed, by its address.
+    Resource(&'a str),
+}
 
 /// What a pool needs of the world around it.
 #[derive(Clone)]
@@ -33,7 +42,7 @@ pub struct Surroundings {
     pub tokens: PathBuf,
     /// Who asks a person for access; nobody, where no person is there.
     pub authorize: Option<Arc<dyn Authorize>>,
-    /// Is told that a server's list of tools may have changed; a flood of such news is told once.
+    /// Is told what has changed at a server; a flood of news about its tools is told once.
     pub on_change: OnChange,
 }
 

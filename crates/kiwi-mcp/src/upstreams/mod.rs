@@ -11,12 +11,12 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::answer::Answer;
 use crate::book::{Book, Page};
 use crate::error::McpError;
-use crate::pool::{Connection, Pool, Surroundings};
+use crate::pool::{Change, Connection, Pool, Surroundings};
 use crate::registry::Registry;
 use crate::relay::Relay;
 use crate::server::{Server, ServerName};
@@ -24,6 +24,9 @@ pub use offers::Offer;
 
 use offers::Offers;
 use tool::Named;
+
+/// Who is this far behind with what has changed misses some of it.
+const MOST_UPDATES: usize = 256;
 
 /// Says whether servers that only the project names may be contacted, and if not, why.
 pub type MayContact = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -43,6 +46,8 @@ pub struct Upstreams {
     offers: Offers,
     /// Counts what was learnt about servers.
     news: watch::Sender<u64>,
+    /// Addresses of followed resources that have changed.
+    updates: broadcast::Sender<String>,
 }
 
 /// The tools of one page.
@@ -70,9 +75,12 @@ impl Upstreams {
     pub fn new(spaces: &Arc<Spaces>, surroundings: Surroundings, may_contact: MayContact) -> Arc<Self> {
         Arc::new_cyclic(|own: &Weak<Self>| {
             let own = own.clone();
-            let on_change = move |server: &ServerName| {
-                if let Some(upstreams) = own.upgrade() {
-                    upstreams.changed(server);
+            let on_change = move |server: &ServerName, change: Change<'_>| {
+                let Some(upstreams) = own.upgrade() else { return };
+                match change {
+                    Change::Tools => upstreams.changed(server),
+                    // Where nobody listens, nobody is told.
+                    Change::Resource(uri) => drop(upstreams.updates.send(uri.to_owned())),
                 }
             };
             Self {
@@ -85,6 +93,7 @@ impl Upstreams {
                 turns: Mutex::default(),
                 offers: Offers::default(),
                 news: watch::Sender::default(),
+                updates: broadcast::channel(MOST_UPDATES).0,
             }
         })
     }
@@ -209,6 +218,11 @@ impl Upstreams {
     /// Resolves when something was learnt about a server.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
+    }
+
+    /// Addresses of followed resources, as they change.
+    pub fn updates(&self) -> broadcast::Receiver<String> {
+        self.updates.subscribe()
     }
 
     /// The servers that said they can do something beside tools: `prompts`, `resources`, `completions`.

@@ -51,7 +51,7 @@ impl Bench {
             confinement: Confinement::default(),
             tokens: folder.path().join("tokens"),
             authorize: None,
-            on_change: Arc::new(move |_| {
+            on_change: Arc::new(move |_, _| {
                 counter.fetch_add(1, Ordering::SeqCst);
             }),
         };

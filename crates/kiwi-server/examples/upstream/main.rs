@@ -120,7 +120,10 @@ impl ServerHandler for Upstream {
             }
             "test_streaming_elicitation" => {
                 if let Some(token) = context.meta.get_progress_token() {
-                    let _ = context.peer.notify_progress(made(json!({"progressToken": token, "progress": 1}))).await;
+                    let _ = context
+                        .peer
+                        .notify_progress(made(json!({"progressToken": token, "progress": 1})))
+                        .await;
                 }
                 questions::call(request, &context).await
             }
@@ -183,7 +186,8 @@ impl ServerHandler for Upstream {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let known = ["test", "testing", "tests", "paris", "park", "party"];
-        let found: Vec<&str> = known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
+        let found: Vec<&str> =
+            known.into_iter().filter(|it| it.starts_with(&request.argument.value)).collect();
         Ok(result(json!({"completion": {"values": found, "total": found.len(), "hasMore": false}})))
     }
 

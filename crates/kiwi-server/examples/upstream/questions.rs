@@ -71,7 +71,9 @@ fn rounds(name: &str, arguments: &Map<String, Value>) -> Option<Vec<Round>> {
                 "titledMulti": {"type": "array", "items": {"anyOf": titled("Choice")}}});
             vec![vec![("answer", person("Please choose", fields, json!([])))]]
         }
-        "test_input_required_result_elicitation" | "test_streaming_elicitation" => vec![vec![("user_name", name_of_a_person())]],
+        "test_input_required_result_elicitation" | "test_streaming_elicitation" => {
+            vec![vec![("user_name", name_of_a_person())]]
+        }
         "test_input_required_result_sampling" => {
             vec![vec![("capital_question", model("What is the capital of France?", 100))]]
         }

@@ -74,7 +74,8 @@ pub(crate) async fn read_resource(
 }
 
 fn read(contents: Value) -> Result<ReadResourceResult, ErrorData> {
-    answer::whole(contents).map_err(|error| ErrorData::internal_error(format!("what was read is no resource: {error}"), None))
+    answer::whole(contents)
+        .map_err(|error| ErrorData::internal_error(format!("what was read is no resource: {error}"), None))
 }
 
 fn unknown(uri: &str) -> ErrorData {

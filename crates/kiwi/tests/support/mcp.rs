@@ -214,7 +214,8 @@ impl Served {
             ("connection", "close"),
         ];
         let mut text = format!("{method} {path} HTTP/1.1\r\n");
-        for (name, value) in usual.iter().filter(|(name, _)| !headers.iter().any(|(given, _)| given == name)) {
+        for (name, value) in usual.iter().filter(|(name, _)| !headers.iter().any(|(given, _)| given == name))
+        {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         for (name, value) in headers {
@@ -261,7 +262,8 @@ pub fn read(stream: &mut TcpStream) -> Reply {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|it| it.parse().ok()).unwrap_or(0);
+    let status =
+        lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|it| it.parse().ok()).unwrap_or(0);
     let headers: Vec<(String, String)> = lines
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))

@@ -6,6 +6,7 @@ use crate::context::Context;
 
 /// Call a tool of an MCP server: the same as `kiwi run SERVER.TOOL`, through the same gate.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// The server.
     server: String,
