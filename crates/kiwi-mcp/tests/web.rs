@@ -86,6 +86,43 @@ fn a_forgotten_session_is_begun_again_once() {
     });
 }
 
+/// The session is forgotten while another call is still being answered: that one gets its answer.
+#[test]
+fn a_new_session_takes_nothing_from_calls_in_flight() {
+    let bench = Bench::new();
+    block_on(async {
+        let sessions = Arc::new(AtomicUsize::new(0));
+        let begun = Arc::clone(&sessions);
+        let url = start(move |asked| {
+            let sessions = Arc::clone(&begun);
+            async move {
+                if asked.what() == "initialize" {
+                    sessions.fetch_add(1, Ordering::SeqCst);
+                }
+                if let Some(answer) = usual(&asked, &format!("s{}", sessions.load(Ordering::SeqCst))) {
+                    return answer;
+                }
+                let is_long = asked.message["params"]["name"] == "long";
+                if is_long {
+                    tokio::time::sleep(Duration::from_millis(400)).await;
+                } else if asked.header("mcp-session-id") == "s1" {
+                    return status(404);
+                }
+                web::json(200, &result(&asked, &json!({"content": [{"type": "text", "text": "done"}]})))
+            }
+        })
+        .await;
+        let connection = bench.pool.connect(&endpoint("web", &url)).await.unwrap();
+        let (long, short) = tokio::join!(call(&connection, "long", json!({})), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            call(&connection, "short", json!({})).await
+        });
+        assert_eq!((long.unwrap().text(), short.unwrap().text()), ("done".into(), "done".into()));
+        assert_eq!(sessions.load(Ordering::SeqCst), 2);
+        bench.pool.close().await;
+    });
+}
+
 #[test]
 fn what_may_have_had_an_effect_is_not_done_again() {
     let bench = Bench::new();

@@ -138,7 +138,9 @@ impl Connection {
 
     /// A new session in place of one that the endpoint has forgotten.
     async fn renew(&self, old: &Live) -> Result<(), McpError> {
-        old.stop();
+        // Others may still get their answers on the old one.
+        old.retire();
+        self.entry.forget(old.generation);
         let new = self.entry.live(&self.pool, &self.server).await?;
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = new;
         // What a new session offers may be something else.

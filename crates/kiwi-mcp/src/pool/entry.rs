@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::calls::Calls;
+use super::failure::unavailable;
 use super::live::{End, Live};
 use super::resolve::Way;
-use super::start::{Beginning, start, whole};
+use super::start::{Beginning, is_set, start, whole};
 use super::surroundings::Change;
 use super::{Inner, StateKind};
 use crate::error::McpError;
@@ -84,12 +85,21 @@ impl Entry {
                     self.forget(live.generation);
                 }
                 Next::Wait(mut started) => {
-                    let started = started.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
-                    return started.unwrap_or_else(|| {
-                        Err(super::failure::unavailable(self.name.as_str(), "was stopped"))
+                    let end = started.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+                    return end.unwrap_or_else(|| {
+                        self.abandoned();
+                        Err(unavailable(self.name.as_str(), "was stopped while it started"))
                     });
                 }
             }
+        }
+    }
+
+    /// A start ended without a word: its task was ended.
+    fn abandoned(&self) {
+        let mut state = self.lock();
+        if matches!(&state.phase, Phase::Starting(started) if started.has_changed().is_err()) {
+            state.phase = Phase::Idle;
         }
     }
 
@@ -100,15 +110,17 @@ impl Entry {
         state: &mut State,
     ) -> Result<watch::Receiver<Option<Started>>, McpError> {
         let (tell, started) = watch::channel(None);
-        let (entry, inner, server) = (Arc::clone(self), Arc::downgrade(pool), Arc::clone(&state.server));
-        let (around, closed) = (pool.around.clone(), pool.is_closed.subscribe());
+        let (entry, server) = (Arc::clone(self), Arc::clone(&state.server));
+        let (around, mut closed) = (pool.around.clone(), pool.is_closed.subscribe());
         let generation = pool.next_generation();
         let is_taken = pool.spawn(async move {
             let (name, on_change) = (server.name.clone(), Arc::clone(&around.on_change));
             let calls = Arc::new(Calls::new(Arc::new(move |change: Change<'_>| on_change(&name, change))));
-            let parts =
-                start(Beginning { server: &server, around: &around, calls, generation, closed }, &entry.way)
-                    .await;
+            let parts = start(
+                Beginning { server: &server, around: &around, calls, generation, closed: closed.clone() },
+                &entry.way,
+            )
+            .await;
             let (live, keeper) = match parts {
                 Ok(parts) => parts.assemble(),
                 Err(error) => {
@@ -119,17 +131,22 @@ impl Entry {
             };
             entry.lock().phase = Phase::Live(Arc::clone(&live));
             let _ = tell.send(Some(Ok(Arc::clone(&live))));
-            // Nobody holds the pool any more: then nobody will stop it later.
-            if inner.upgrade().is_none_or(|pool| pool.is_closed()) {
-                live.stop();
-            }
             let idle = || entry.lock().server.idle_timeout.max(Duration::from_millis(100));
             let went = |end: &End| entry.went(&live, end);
-            keeper.keep(Arc::clone(&live), idle, went).await;
+            // Also one that is retired, of which its entry knows nothing any more, ends with the pool.
+            let until_closed = async {
+                is_set(&mut closed).await;
+                live.stop();
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = keeper.keep(Arc::clone(&live), idle, went) => {}
+                () = until_closed => {}
+            }
             entry.forget(live.generation);
         });
         if !is_taken {
-            return Err(super::failure::unavailable(self.name.as_str(), "was stopped, as all are"));
+            return Err(unavailable(self.name.as_str(), "was stopped, as all are"));
         }
         state.phase = Phase::Starting(started.clone());
         Ok(started)
@@ -158,8 +175,8 @@ impl Entry {
         }
     }
 
-    /// Nothing is left of a connection.
-    fn forget(&self, generation: u64) {
+    /// A connection is none for new calls any more.
+    pub fn forget(&self, generation: u64) {
         let mut state = self.lock();
         if matches!(&state.phase, Phase::Live(live) if live.generation == generation) {
             state.phase = Phase::Idle;

@@ -19,6 +19,8 @@ use crate::error::McpError;
 
 /// How long the end of one half of a connection may take to be followed by the other's.
 const MOMENT: Duration = Duration::from_millis(500);
+/// The shortest pause between two looks whether anybody uses it.
+const SHORTEST: Duration = Duration::from_millis(10);
 /// How much of a process's last words an error carries.
 const MOST_WORDS: usize = 4 << 10;
 /// How long the library may take to let go.
@@ -44,6 +46,7 @@ pub(super) struct Live {
     /// Whether nothing is left of it.
     over: watch::Receiver<bool>,
     stop: Mutex<Option<watch::Sender<()>>>,
+    retired: watch::Sender<bool>,
 }
 
 /// What a server said about itself.
@@ -96,6 +99,7 @@ impl Parts {
             gone: is_gone,
             over: is_over,
             stop: Mutex::new(Some(stop)),
+            retired: watch::Sender::new(false),
         };
         (Arc::new(live), Keeper { server, service, serving, calls, stopped, gone, over })
     }
@@ -134,6 +138,12 @@ impl Live {
         why.unwrap_or_else(|| unavailable(&self.server, "was stopped"))
     }
 
+    /// Takes no new calls, and ends when the last one in flight has.
+    pub fn retire(&self) {
+        self.calls.close();
+        self.retired.send_replace(true);
+    }
+
     /// Asks it to end.
     pub fn stop(&self) {
         self.calls.close();
@@ -167,6 +177,7 @@ impl Keeper {
             tokio::pin!(listening);
             let (mut is_listening, mut is_done) = (true, false);
             let mut pause = idle();
+            let mut retired = live.retired.subscribe();
             let end = loop {
                 tokio::select! {
                     _ = self.stopped.changed() => break End::Stopped,
@@ -180,10 +191,14 @@ impl Keeper {
                         is_done = tokio::time::timeout(MOMENT, &mut waiting).await.is_ok();
                         break End::Crashed(exit_of(&self.server, serving.as_ref(), exit));
                     }
-                    () = tokio::time::sleep(pause) => match self.calls.close_if_idle(idle()) {
-                        Some(more) => pause = more.max(Duration::from_millis(10)),
-                        None => break End::Stopped,
-                    },
+                    () = tokio::time::sleep(pause) => {
+                        let patience = if *retired.borrow() { Duration::ZERO } else { idle() };
+                        match self.calls.close_if_idle(patience) {
+                            Some(more) => pause = more.max(SHORTEST),
+                            None => break End::Stopped,
+                        }
+                    }
+                    _ = retired.changed() => pause = Duration::ZERO,
                     () = &mut listening, if is_listening => is_listening = false,
                 }
             };

@@ -77,7 +77,8 @@ fn lifecycle() -> ClientLifecycleMode {
     }
 }
 
-async fn is_set(flag: &mut watch::Receiver<bool>) {
+/// Waits until a flag is set, or nobody can set it any more.
+pub(super) async fn is_set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|is_set| *is_set).await;
 }
 
