@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 60] = [
+const COMMANDS: [&str; 65] = [
     "",
     "init",
     "run",
@@ -46,13 +46,6 @@ const COMMANDS: [&str; 60] = [
     "rules replay",
     "gate",
     "gate explain",
-    "mcp",
-    "mcp list",
-    "mcp add",
-    "mcp remove",
-    "mcp review",
-    "mcp import",
-    "mcp install",
     "trust",
     "trust add",
     "trust remove",
@@ -73,6 +66,18 @@ const COMMANDS: [&str; 60] = [
     "cache prune",
     "schema",
     "doctor",
+    "mcp",
+    "mcp list",
+    "mcp add",
+    "mcp remove",
+    "mcp tools",
+    "mcp call",
+    "mcp refresh",
+    "mcp review",
+    "mcp login",
+    "mcp import",
+    "mcp install",
+    "serve",
     "completions",
 ];
 

@@ -8,6 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use kiwi_model::Digest;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,10 @@ use super::busy::{Busy, keeping};
 use super::names::Names;
 use super::{HttpOptions, connections};
 
+/// Sessions of older revisions at once; each ends by itself when nothing comes for a while.
+const MOST_SESSIONS: usize = 1024;
+/// From this revision on there are none.
+const NO_SESSIONS: &str = "2026-07-28";
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// Who asks, as far as the connection tells: by token, or by address.
@@ -35,6 +40,9 @@ pub(crate) struct Guard {
     patience: Duration,
     busy: Busy,
     is_closed: AtomicBool,
+    /// Sessions of older revisions, which live on between requests.
+    pub(super) meta_sessions: Arc<LocalSessionManager>,
+    pub(super) direct_sessions: Arc<LocalSessionManager>,
 }
 
 impl Guard {
@@ -48,7 +56,20 @@ impl Guard {
             patience: options.patience,
             busy: Busy::default(),
             is_closed: AtomicBool::new(false),
+            meta_sessions: Arc::default(),
+            direct_sessions: Arc::default(),
         }
+    }
+
+    /// Whether one more session would be too many. A request that belongs to one, or needs none, begins none.
+    async fn is_full(&self, headers: &HeaderMap) -> bool {
+        let is_modern = text(headers, "mcp-protocol-version").is_some_and(|it| it.as_str() >= NO_SESSIONS);
+        if headers.contains_key("mcp-session-id") || is_modern {
+            return false;
+        }
+        let open =
+            self.meta_sessions.sessions.read().await.len() + self.direct_sessions.sessions.read().await.len();
+        open >= MOST_SESSIONS
     }
 
     /// Lets nobody in any more.
@@ -145,7 +166,10 @@ pub(crate) async fn pass(
         // A stream that only listens is held by its connection, and counts as one.
         return next.run(request).await;
     }
-    if guard.is_closed.load(Ordering::Acquire) || guard.busy.count() >= guard.most_requests {
+    if guard.is_closed.load(Ordering::Acquire)
+        || guard.busy.count() >= guard.most_requests
+        || guard.is_full(request.headers()).await
+    {
         let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "too much is going on; try again");
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         return response;

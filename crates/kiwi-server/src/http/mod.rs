@@ -128,21 +128,18 @@ fn config(options: &HttpOptions) -> StreamableHttpServerConfig {
 }
 
 fn router(server: &Arc<Server>, config: &StreamableHttpServerConfig, guard: &Arc<Guard>) -> Router {
-    let face = |shape: Shape| {
+    let face = |shape: Shape, sessions: &Arc<LocalSessionManager>| {
         let server = Arc::clone(server);
-        StreamableHttpService::new(
-            move || Ok(Face::new(Arc::clone(&server), shape)),
-            Arc::new(LocalSessionManager::default()),
-            config.clone(),
-        )
+        let make = move || Ok(Face::new(Arc::clone(&server), shape));
+        StreamableHttpService::new(make, Arc::clone(sessions), config.clone())
     };
     let metadata = || {
         let guard = Arc::clone(guard);
         get(move |request: axum::extract::Request| async move { guard.metadata(&request) })
     };
     Router::new()
-        .route_service("/mcp", face(Shape::Meta))
-        .route_service("/mcp/direct", face(Shape::Direct))
+        .route_service("/mcp", face(Shape::Meta, &guard.meta_sessions))
+        .route_service("/mcp/direct", face(Shape::Direct, &guard.direct_sessions))
         .route("/.well-known/oauth-protected-resource", metadata())
         .route("/.well-known/oauth-protected-resource/mcp", metadata())
         .route("/.well-known/oauth-protected-resource/mcp/direct", metadata())
