@@ -194,6 +194,28 @@ fn a_stream_brings_progress_questions_and_then_the_answer() {
 }
 
 #[test]
+fn an_endpoint_that_goes_away_rests_like_a_process_that_dies() {
+    let bench = Bench::new();
+    block_on(async {
+        let (url, end) = web::start_for_a_while(|asked| async move {
+            let done = || web::json(200, &result(&asked, &json!({"content": []})));
+            let mut answer = usual(&asked, "s").unwrap_or_else(done);
+            answer.headers_mut().insert("connection", "close".parse().unwrap());
+            answer
+        })
+        .await;
+        let server = endpoint("web", &url);
+        bench.call(&server, "echo", json!({})).await.unwrap();
+        end.abort();
+        for words in ["cannot be reached", "cannot be reached", "failure 1 in a row"] {
+            let (problem, _) = unavailable(bench.call(&server, "echo", json!({})).await.unwrap_err());
+            assert!(problem.contains(words), "{problem}");
+        }
+        bench.pool.close().await;
+    });
+}
+
+#[test]
 fn headers_are_looked_up_and_never_those_of_the_protocol() {
     let bench = Bench::new();
     block_on(async {

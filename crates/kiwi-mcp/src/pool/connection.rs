@@ -106,6 +106,11 @@ impl Connection {
                 Ok(exchanged) => return Ok(exchanged),
                 Err(Trouble::Failed(error)) => return Err(error),
                 Err(Trouble::Gone) => return Err(why_gone(&live).await),
+                // Whoever comes next begins anew, and rests if that fails too.
+                Err(Trouble::Unreachable(error)) => {
+                    self.retire(&live);
+                    return Err(error);
+                }
                 Err(Trouble::SessionExpired) if is_renewed => {
                     return Err(unavailable(name, "forgets its sessions as soon as they begin"));
                 }
@@ -136,11 +141,15 @@ impl Connection {
         }
     }
 
-    /// A new session in place of one that the endpoint has forgotten.
-    async fn renew(&self, old: &Live) -> Result<(), McpError> {
-        // Others may still get their answers on the old one.
+    /// Lets nobody begin anything on a connection; others may still get their answers on it.
+    fn retire(&self, old: &Live) {
         old.retire();
         self.entry.forget(old.generation);
+    }
+
+    /// A new session in place of one that the endpoint has forgotten.
+    async fn renew(&self, old: &Live) -> Result<(), McpError> {
+        self.retire(old);
         let new = self.entry.live(&self.pool, &self.server).await?;
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = new;
         // What a new session offers may be something else.

@@ -19,6 +19,8 @@ pub(super) enum Trouble {
     Challenged(String),
     /// The connection is gone.
     Gone,
+    /// The endpoint cannot even be connected to.
+    Unreachable(McpError),
     /// Anything else.
     Failed(McpError),
 }
@@ -61,6 +63,9 @@ fn of_transport(server: &str, error: &DynamicTransportError) -> Trouble {
         }
         StreamableHttpError::TransportChannelClosed => Trouble::Gone,
         StreamableHttpError::Auth(error) => Trouble::Failed(unauthorized(server, error.to_string())),
+        StreamableHttpError::Client(error) if error.is_connect() => {
+            Trouble::Unreachable(unavailable(server, in_words(failure)))
+        }
         other => Trouble::Failed(unavailable(server, in_words(other))),
     }
 }
@@ -71,6 +76,7 @@ pub(super) fn of_start(server: &str, error: &ClientInitializeError) -> Trouble {
     match error {
         ClientInitializeError::TransportError { error, .. } => match of_transport(server, error) {
             Trouble::SessionExpired => wrong("forgot the session before it began".into()),
+            Trouble::Unreachable(error) => Trouble::Failed(error),
             other => other,
         },
         ClientInitializeError::ConnectionClosed(_) => Trouble::Gone,

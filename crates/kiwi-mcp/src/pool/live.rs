@@ -257,7 +257,7 @@ async fn closed(server: &str, serving: Option<&Serving>) -> McpError {
 pub(super) fn exit_of(server: &str, serving: Option<&Serving>, exit: kiwi_exec::ServingEnd) -> McpError {
     let problem = match exit {
         Ok(exit) => format!("ended with {exit}"),
-        Err(error) => format!("could not go on: {error}"),
+        Err(error) => format!("cannot be run: {error}"),
     };
     with_words(unavailable(server, problem), serving)
 }

@@ -268,7 +268,7 @@ impl Endpoint<'_> {
     fn failed(&self, error: &ClientInitializeError) -> McpError {
         let name = self.server.name.as_str();
         match of_start(name, error) {
-            Trouble::Failed(error) => error,
+            Trouble::Failed(error) | Trouble::Unreachable(error) => error,
             Trouble::Challenged(challenge) => unauthorized(name, challenge),
             Trouble::Gone | Trouble::SessionExpired => unavailable(name, "closed the connection at once"),
         }

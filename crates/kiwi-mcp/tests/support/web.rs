@@ -77,6 +77,15 @@ where
     F: Fn(Asked) -> A + Send + Sync + 'static,
     A: Future<Output = Response<Body>> + Send + 'static,
 {
+    start_for_a_while(answer).await.0
+}
+
+/// The same, with a handle to end it: it takes no new connections then.
+pub async fn start_for_a_while<F, A>(answer: F) -> (String, tokio::task::AbortHandle)
+where
+    F: Fn(Asked) -> A + Send + Sync + 'static,
+    A: Future<Output = Response<Body>> + Send + 'static,
+{
     let answer = Arc::new(answer);
     let handle = move |request: Request<Body>| {
         let answer = Arc::clone(&answer);
@@ -97,6 +106,6 @@ where
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(handle)).await });
-    url
+    let task = tokio::spawn(async move { axum::serve(listener, Router::new().fallback(handle)).await });
+    (url, task.abort_handle())
 }
