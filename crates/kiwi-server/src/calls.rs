@@ -5,7 +5,7 @@
 
 use kiwi_gate::{Outcome, Pending, Request};
 use kiwi_mcp::{Asked, Refusal};
-use kiwi_model::{Digest, ErrorKind, Fault, canonical};
+use kiwi_model::{ErrorKind, Fault};
 use rmcp::model::{
     ClientResult, CustomRequest, InputRequest, InputRequests, InputRequiredResult, InputResponses,
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ServerRequest,
@@ -51,16 +51,14 @@ impl Server {
         request: impl FnOnce() -> Result<Request, Fault>,
         mut asking: Asking<'_>,
     ) -> Result<Result<Step, Fault>, ErrorData> {
-        let about = canonical(&asking.about).unwrap_or_default();
-        let about = Digest::of(about.as_bytes());
         let responses = asking.responses.take().unwrap_or_default();
         let running = match asking.state.take() {
             None => match request() {
-                Ok(request) => self.start(client, request, about),
+                Ok(request) => self.start(client, request, asking.about),
                 Err(fault) => return Ok(Err(fault)),
             },
             Some(state) => {
-                let running = self.parked.take(&state, about, client.session);
+                let running = self.parked.take(&state, &asking.about, client.session);
                 running.ok_or_else(|| {
                     ErrorData::invalid_params("no call of yours waits under this requestState", None)
                 })?
@@ -70,7 +68,7 @@ impl Server {
     }
 
     /// Starts a call on its own.
-    fn start(self: &Arc<Self>, client: &Client, mut request: Request, about: Digest) -> Running {
+    fn start(self: &Arc<Self>, client: &Client, mut request: Request, about: Value) -> Running {
         let (voice, ear) = Voice::new(client.capabilities.clone(), client.log_level.map(level_name));
         let voice = Arc::new(voice);
         let put_off = PutOff::default();

@@ -328,8 +328,8 @@ impl ServerHandler for Face {
                 () = context.cancelled() => return Ok(()),
                 // It refuses by itself what this client did not ask for.
                 Ok(uri) = updates.recv() => drop(sink.notify_resource_updated(uri).await),
-                changed = changes.changed() => {
-                    if changed.is_err() {
+                told = changes.changed() => {
+                    if told.is_err() {
                         return Ok(());
                     }
                     // Each of them refuses by itself what this client did not ask for.

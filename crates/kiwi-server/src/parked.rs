@@ -1,7 +1,7 @@
 //! Running calls whose client went to find an answer, by a name that only it was told.
 
 use kiwi_gate::{Cancel, Outcome, Session};
-use kiwi_model::Digest;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) struct Running {
     /// What it waits for an answer to.
     pub round: Option<Round>,
     /// Which request it belongs to: a client can come back only with the same one.
-    pub about: Digest,
+    pub about: Value,
     /// Whose it is.
     pub session: Session,
     /// Ends it.
@@ -58,10 +58,10 @@ impl Parked {
     }
 
     /// The call with this name, if it waits for exactly this request of this session.
-    pub fn take(&self, name: &str, about: Digest, session: Session) -> Option<Running> {
+    pub fn take(&self, name: &str, about: &Value, session: Session) -> Option<Running> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         sweep(&mut waiting);
-        let is_its = waiting.get(name).is_some_and(|(it, _)| it.about == about && it.session == session);
+        let is_its = waiting.get(name).is_some_and(|(it, _)| it.about == *about && it.session == session);
         is_its.then(|| waiting.remove(name)).flatten().map(|(running, _)| running)
     }
 
@@ -88,7 +88,7 @@ mod tests {
     fn running(session: Session, about: &str) -> Running {
         let (_, done) = oneshot::channel();
         let (_, ear) = Voice::new(Vec::new(), None);
-        let about = Digest::of(about.as_bytes());
+        let about = Value::from(about);
         Running { done, ear, round: None, about, session, cancel: Cancel::default() }
     }
 
@@ -96,11 +96,11 @@ mod tests {
     async fn only_the_same_request_of_the_same_session_finds_its_call() {
         let parked = Parked::default();
         let (mine, other) = (Session::start(), Session::start());
-        let about = Digest::of(b"a");
+        let about = &Value::from("a");
         let name = parked.park(running(mine, "a")).ok().expect("parked");
         assert_eq!(name.len(), 64);
         assert!(parked.take(&format!("{name}-"), about, mine).is_none());
-        assert!(parked.take(&name, Digest::of(b"b"), mine).is_none());
+        assert!(parked.take(&name, &Value::from("b"), mine).is_none());
         assert!(parked.take(&name, about, other).is_none());
         let cancel = parked.take(&name, about, mine).expect("running").cancel.clone();
         assert!(parked.take(&name, about, mine).is_none(), "it is taken once");

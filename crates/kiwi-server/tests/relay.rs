@@ -6,6 +6,9 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_types,
+    clippy::needless_pass_by_value,
+    clippy::format_push_string,
+    clippy::similar_names,
     reason = "a test fails by panicking, and connects to its own server"
 )]
 

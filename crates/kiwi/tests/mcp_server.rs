@@ -178,8 +178,8 @@ fn long_output_is_paged() {
             text.push_str(page["text"].as_str().unwrap());
             next = page["next"].as_str().map(str::to_owned);
         }
-        let whole: String = (1..=20000).map(|number| format!("line {number}\n")).collect();
-        assert_eq!(text, whole);
+        let whole: Vec<String> = (1..=20000).map(|number| format!("line {number}")).collect();
+        assert_eq!(text.lines().collect::<Vec<_>>(), whole);
         let first = pipe.call("load", json!({"item_type": "output", "item_id": handle}));
         assert_eq!(first["structuredContent"]["offset"], 0);
         fault(&pipe.call("load", json!({"item_type": "output", "item_id": "nope"})), "not_found");

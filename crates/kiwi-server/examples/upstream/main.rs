@@ -7,6 +7,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
     reason = "a program of the tests: it fails by panicking"
 )]
 

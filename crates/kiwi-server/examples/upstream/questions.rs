@@ -139,7 +139,9 @@ async fn go_on(
         _ => declared.roots.is_some(),
     };
     if name == "test_input_required_result_capabilities" {
-        rounds.iter_mut().for_each(|round| round.retain(|(_, request)| can(request)));
+        for round in &mut rounds {
+            round.retain(|(_, request)| can(request));
+        }
     }
     if let Some((_, request)) = rounds.iter().flatten().find(|(_, request)| !can(request)) {
         let message = format!("the client cannot answer {}", request["method"]);

@@ -11,11 +11,16 @@ use super::Catalogue;
 
 /// What is older is read again before a search.
 const FRESH: Duration = Duration::from_secs(1);
+/// What is older is read again in the background, whoever asks.
+const STALE: Duration = Duration::from_secs(5);
+
+/// What was read, and when.
+type Held = Mutex<Option<(Arc<Catalogue>, Instant)>>;
 
 /// The catalogue, and who wants to know that it changed.
 pub(crate) struct Shelf {
     kernel: Arc<Kernel>,
-    current: Arc<Mutex<Option<(Arc<Catalogue>, Instant)>>>,
+    current: Arc<Held>,
     changed: Arc<watch::Sender<Option<Digest>>>,
     is_reading: Arc<AtomicBool>,
     turn: tokio::sync::Mutex<()>,
@@ -40,7 +45,7 @@ impl Shelf {
     pub async fn current(&self) -> Arc<Catalogue> {
         match self.held() {
             Some((catalogue, at)) => {
-                if at.elapsed() > FRESH && !self.is_reading.swap(true, Ordering::AcqRel) {
+                if at.elapsed() > STALE && !self.is_reading.swap(true, Ordering::AcqRel) {
                     let (kernel, current) = (Arc::clone(&self.kernel), Arc::clone(&self.current));
                     let (changed, is_reading) = (Arc::clone(&self.changed), Arc::clone(&self.is_reading));
                     tokio::task::spawn_blocking(move || {
@@ -94,11 +99,7 @@ impl Shelf {
     }
 }
 
-fn keep(
-    current: &Mutex<Option<(Arc<Catalogue>, Instant)>>,
-    changed: &watch::Sender<Option<Digest>>,
-    catalogue: Arc<Catalogue>,
-) {
+fn keep(current: &Held, changed: &watch::Sender<Option<Digest>>, catalogue: Arc<Catalogue>) {
     let digest = catalogue.digest;
     *current.lock().unwrap_or_else(PoisonError::into_inner) = Some((catalogue, Instant::now()));
     changed.send_if_modified(|known| {

@@ -87,7 +87,7 @@ pub(crate) async fn get_prompt(
     let retry = (params.input_responses, params.request_state);
     match converse(server, client, &name, Verb::GetPrompt, asked, retry, context).await? {
         Told::Asks(input) => Ok(input.into()),
-        Told::Content(content) => answer::whole::<GetPromptResult>(content)
+        Told::Content(given) => answer::whole::<GetPromptResult>(given)
             .map(Into::into)
             .map_err(|error| ErrorData::internal_error(format!("`{name}` gave no prompt: {error}"), None)),
     }
@@ -101,15 +101,12 @@ fn filled(text: &str, arguments: &Map<String, Value>) -> String {
         filled.push_str(before);
         let value =
             after.split_once('}').and_then(|(name, behind)| Some((arguments.get(name.trim())?, behind)));
-        match value {
-            Some((value, behind)) => {
-                filled.push_str(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-                rest = behind;
-            }
-            None => {
-                filled.push('{');
-                rest = after;
-            }
+        if let Some((value, behind)) = value {
+            filled.push_str(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            rest = behind;
+        } else {
+            filled.push('{');
+            rest = after;
         }
     }
     filled.push_str(rest);

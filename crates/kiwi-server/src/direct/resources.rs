@@ -69,7 +69,7 @@ pub(crate) async fn read_resource(
     let retry = (params.input_responses, params.request_state);
     match converse(server, client, &owner, Verb::ReadResource, asked, retry, context).await? {
         Told::Asks(input) => Ok(input.into()),
-        Told::Content(content) => read(content).map(Into::into),
+        Told::Content(given) => read(given).map(Into::into),
     }
 }
 

@@ -105,23 +105,26 @@ impl Guard {
     }
 
     /// Who it is, or why it does not come in.
-    fn admit(&self, request: &Request) -> Result<Identity, Response<Body>> {
+    fn admit(&self, request: &Request) -> Result<Identity, Box<Response<Body>>> {
         let headers = request.headers();
         let host =
             text(headers, HOST.as_str()).or_else(|| request.uri().authority().map(ToString::to_string));
         match host {
             None => {
-                return Err(plain(StatusCode::BAD_REQUEST, "the request does not say whom it calls (Host)"));
+                return Err(Box::new(plain(
+                    StatusCode::BAD_REQUEST,
+                    "the request does not say whom it calls (Host)",
+                )));
             }
             Some(host) if !self.names.is_host(&host) => {
-                return Err(plain(StatusCode::FORBIDDEN, "this Host is not served here"));
+                return Err(Box::new(plain(StatusCode::FORBIDDEN, "this Host is not served here")));
             }
             Some(_) => {}
         }
         if headers.contains_key(ORIGIN)
             && !text(headers, ORIGIN.as_str()).is_some_and(|it| self.names.is_origin(&it))
         {
-            return Err(plain(StatusCode::FORBIDDEN, "pages from this Origin may not call"));
+            return Err(Box::new(plain(StatusCode::FORBIDDEN, "pages from this Origin may not call")));
         }
         let remote = request.extensions().get::<connections::Remote>().map(|it| it.0.ip().to_string());
         let remote = remote.unwrap_or_default();
@@ -135,7 +138,7 @@ impl Guard {
         });
         match token {
             Some(token) if bearer.is(&token) => Ok(Identity(Digest::of(token.as_bytes()).hex())),
-            given => Err(self.challenge(request, given.is_some())),
+            given => Err(Box::new(self.challenge(request, given.is_some()))),
         }
     }
 
@@ -159,7 +162,7 @@ pub(crate) async fn pass(
 ) -> Response<Body> {
     let identity = match guard.admit(&request) {
         Ok(identity) => identity,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     request.extensions_mut().insert(identity);
     if request.method() != Method::POST {

@@ -32,7 +32,7 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
             "name": "search",
             "title": "Search",
             "description": describe("Find tools, directives and knowledge by what they do."),
-            "inputSchema": object(&["query"], json!({
+            "inputSchema": object(&["query"], &json!({
                 "query": {"type": "string", "description": "Words, or the beginning of a name"},
                 "item_type": {"type": "string", "enum": ["tool", "script", "directive", "knowledge", "mcp"],
                     "description": "Only this kind"},
@@ -46,7 +46,7 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
             "title": "Load",
             "description": describe("Read a whole item before using it: its parameters, its text, its files. With \
                 `destination` it is copied there. item_type `output` pages through long output."),
-            "inputSchema": object(&["item_type", "item_id"], json!({
+            "inputSchema": object(&["item_type", "item_id"], &json!({
                 "item_type": {"type": "string", "enum": ["tool", "script", "directive", "knowledge", "mcp", "output"]},
                 "item_id": {"type": "string", "description": "Its name; for output, the handle or `next`"},
                 "version": {"type": "string", "description": "A version, or which versions will do: 1.4.0, ^2"},
@@ -60,7 +60,7 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
             "title": "Execute",
             "description": describe("Run a tool, through policy, approval and audit. Other actions create, update, \
                 delete, validate or sign an item."),
-            "inputSchema": object(&["item_type", "item_id"], json!({
+            "inputSchema": object(&["item_type", "item_id"], &json!({
                 "item_type": {"type": "string", "enum": ["tool", "script", "directive", "knowledge", "mcp"]},
                 "item_id": {"type": "string"},
                 "parameters": {"type": "object", "description": "What the tool takes; for create and update, the item"},
@@ -77,7 +77,7 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
             "title": "Help",
             "description": "How Kiwi works (guidance), and what to do when you do not get on: say that you are stuck, \
                 ask a person (escalate), or mark a place to come back to (checkpoint).",
-            "inputSchema": object(&[], json!({
+            "inputSchema": object(&[], &json!({
                 "action": {"type": "string", "enum": ["guidance", "stuck", "escalate", "checkpoint"], "default": "guidance"},
                 "topic": {"type": "string", "description": "What guidance is about; left out, the topics are listed"},
                 "reason": {"type": "string"},
@@ -95,6 +95,6 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
     .collect()
 }
 
-fn object(required: &[&str], properties: Value) -> Value {
+fn object(required: &[&str], properties: &Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }

@@ -47,9 +47,7 @@ fn belongs(folder: &str, id: &str, path: &str) -> Result<(), String> {
     // Before `.ai` there may be the way to the user's folder.
     let start = parts.iter().position(|part| *part == ".ai");
     let below = start.and_then(|start| parts.get(start + 1..)).unwrap_or_default();
-    let named = |part: &str| {
-        part == id || part.strip_prefix(id).is_some_and(|rest| rest.starts_with('.') && !rest.contains("/"))
-    };
+    let named = |part: &str| part == id || part.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'));
     let is_its = below.first() == Some(&folder)
         && below.iter().all(is_plain)
         && (below.last().is_some_and(|last| named(last))

@@ -1,5 +1,10 @@
 //! Clients that speak the protocol as it is on the wire, over standard streams and over HTTP.
 #![allow(clippy::disallowed_types, reason = "a test connects to the program it started")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::format_push_string,
+    reason = "what is written in place reads best without an ampersand"
+)]
 
 use super::TestEnvironment;
 use serde_json::{Value, json};
@@ -9,7 +14,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 pub const MODERN: &str = "2026-07-28";
 pub const OLD: &str = "2025-11-25";
 
@@ -279,8 +284,9 @@ fn unchunked(mut body: &str) -> String {
         if length == 0 || rest.len() < length {
             break;
         }
-        whole.push_str(&rest[..length]);
-        body = rest[length..].trim_start_matches("\r\n");
+        let (chunk, behind) = rest.split_at(length);
+        whole.push_str(chunk);
+        body = behind.trim_start_matches("\r\n");
     }
     whole
 }

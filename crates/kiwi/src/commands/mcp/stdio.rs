@@ -19,8 +19,8 @@ impl StdioArgs {
     pub fn run(&self, context: &Context) -> Result<ExitCode, Fault> {
         let shape = if self.direct { Shape::Direct } else { Shape::Meta };
         let server = Server::new(Arc::clone(&context.kernel));
-        let served = Context::wait(async { serve_stdio(server, shape, signalled()).await })?;
-        served.map_err(|error| error.fault())?;
+        let ended = Context::wait(async { serve_stdio(server, shape, signalled()).await })?;
+        ended.map_err(|error| error.fault())?;
         Ok(ExitCode::SUCCESS)
     }
 }
