@@ -36,7 +36,8 @@ fn marker(name: &str) -> String {
 fn project(name: &str) -> TestEnvironment {
     let env = TestEnvironment::new();
     let folder = components();
-    let (node, modules) = (folder.join("node_modules/node/bin/node"), folder.join("node_modules/@modelcontextprotocol"));
+    let (node, modules) =
+        (folder.join("node_modules/node/bin/node"), folder.join("node_modules/@modelcontextprotocol"));
     let files = env.project().join("files");
     std::fs::create_dir_all(&files).unwrap();
     std::fs::write(files.join("note.txt"), "what the file says\n").unwrap();
@@ -59,7 +60,10 @@ fn project(name: &str) -> TestEnvironment {
         "clock": {"command": bin("mcp-server-time")},
     }});
     env.write_user("config/mcp_registry.yaml", registry.to_string());
-    let slow = format!("# kiwi: version: \"1.0.0\"\n# kiwi: description: Takes very long\nexec -a {} sleep 300\n", marker(name));
+    let slow = format!(
+        "# kiwi: version: \"1.0.0\"\n# kiwi: description: Takes very long\nexec -a {} sleep 300\n",
+        marker(name)
+    );
     env.write("tools/slow.sh", slow);
     trusted(&env);
     let ran = env.run(&["mcp", "refresh"]);
@@ -68,9 +72,10 @@ fn project(name: &str) -> TestEnvironment {
 }
 
 /// What every agent does.
-fn steps(env: &TestEnvironment) -> Value {
+fn steps(env: &TestEnvironment, way: &str) -> String {
     let files = env.project().join("files");
-    let run = |id: &str, parameters: Value| json!({"item_type": "mcp", "item_id": id, "parameters": parameters});
+    let run =
+        |id: &str, parameters: Value| json!({"item_type": "mcp", "item_id": id, "parameters": parameters});
     json!({
         "steps": [
             ["search", "search", {"query": "current time in a timezone", "limit": 5}],
@@ -83,19 +88,26 @@ fn steps(env: &TestEnvironment) -> Value {
         "together": [
             run("everything.get-sum", json!({"a": 2, "b": 3})),
             run("files.read_text_file", json!({"path": files.join("note.txt")})),
-            run("memory.create_entities", json!({"entities": [{"name": "Kiwi", "entityType": "bird", "observations": ["does not fly"]}]})),
+            run("memory.create_entities", json!({"entities": [{"name": format!("Kiwi {way}"), "entityType": "bird", "observations": ["does not fly"]}]})),
             run("git.git_log", json!({"repo_path": files})),
         ],
         "slow": {"item_type": "tool", "item_id": "slow"},
     })
+    .to_string()
 }
 
 fn check(env: &TestEnvironment, name: &str, said: &str) {
     let said: Value = serde_json::from_str(said).unwrap_or_else(|_| panic!("{said}"));
     let found = said["search"]["content"]["results"].as_array().unwrap_or_else(|| panic!("{said:#}"));
     assert!(found.iter().any(|hit| hit["id"] == "clock.get_current_time"), "{found:#?}");
-    assert!(said["load"]["content"]["manifest"]["parameters"]["properties"]["timezone"].is_object(), "{said:#}");
-    assert_eq!((&said["time"]["is_error"], &said["time"]["content"]["result"]["timezone"]), (&json!(false), &json!("UTC")));
+    assert!(
+        said["load"]["content"]["manifest"]["parameters"]["properties"]["timezone"].is_object(),
+        "{said:#}"
+    );
+    assert_eq!(
+        (&said["time"]["is_error"], &said["time"]["content"]["result"]["timezone"]),
+        (&json!(false), &json!("UTC"))
+    );
     for (step, kind) in [("unknown", "not_found"), ("wrong", "invalid_params")] {
         let told = (&said[step]["is_error"], &said[step]["content"]["kind"]);
         assert_eq!(told, (&json!(true), &json!(kind)), "{said:#}");
@@ -115,9 +127,18 @@ fn check(env: &TestEnvironment, name: &str, said: &str) {
         std::thread::sleep(Duration::from_millis(100));
     }
     let audit = env.audit();
-    for tool in ["clock.get_current_time", "everything.get-sum", "files.read_text_file", "memory.create_entities", "git.git_log", "slow"] {
+    for tool in [
+        "clock.get_current_time",
+        "everything.get-sum",
+        "files.read_text_file",
+        "memory.create_entities",
+        "git.git_log",
+        "slow",
+    ] {
         let entered = audit.iter().any(|line| {
-            line["tool"] == tool && line["event"] == "enter" && line["caller"].as_str().unwrap().starts_with("mcp:")
+            line["tool"] == tool
+                && line["event"] == "enter"
+                && line["caller"].as_str().unwrap().starts_with("mcp:")
         });
         assert!(entered, "{tool} left no record");
     }
@@ -143,11 +164,10 @@ const KIWI: &str = env!("CARGO_BIN_EXE_kiwi");
 fn python(environment: &str, name: &str) {
     let env = project(name);
     let (program, script) = (components().join(environment).join("bin/python"), format!("{AGENTS}/agent.py"));
-    let steps = steps(&env).to_string();
-    check(&env, name, &play(&env, &program, &[&script, KIWI, &steps]));
+    check(&env, name, &play(&env, &program, &[&script, KIWI, &steps(&env, "pipes")]));
     let served = Served::start(&env, &[]);
     let url = format!("http://127.0.0.1:{}/mcp", served.port);
-    check(&env, name, &play(&env, &program, &[&script, &url, &steps]));
+    check(&env, name, &play(&env, &program, &[&script, &url, &steps(&env, "http")]));
     assert_eq!(served.stop(), Some(0));
 }
 
@@ -165,11 +185,12 @@ fn the_python_sdk_of_the_older_revisions() {
 fn the_typescript_sdk() {
     let env = project("typescript");
     let program = components().join("node_modules/node/bin/node");
-    let sdk = components().join("node_modules/@modelcontextprotocol/sdk/dist/esm/client").display().to_string();
-    let (script, steps) = (format!("{AGENTS}/agent.mjs"), steps(&env).to_string());
-    check(&env, "typescript", &play(&env, &program, &[&script, &sdk, KIWI, &steps]));
+    let sdk =
+        components().join("node_modules/@modelcontextprotocol/sdk/dist/esm/client").display().to_string();
+    let script = format!("{AGENTS}/agent.mjs");
+    check(&env, "typescript", &play(&env, &program, &[&script, &sdk, KIWI, &steps(&env, "pipes")]));
     let served = Served::start(&env, &[]);
     let url = format!("http://127.0.0.1:{}/mcp", served.port);
-    check(&env, "typescript", &play(&env, &program, &[&script, &sdk, &url, &steps]));
+    check(&env, "typescript", &play(&env, &program, &[&script, &sdk, &url, &steps(&env, "http")]));
     assert_eq!(served.stop(), Some(0));
 }

@@ -139,15 +139,29 @@ fn everything_that_a_revision_requires_passes_and_the_table_says_so() {
         assert_eq!(required["server"].len(), count);
         let out = env.tmp().join(revision).display().to_string();
         let runs = [
-            ("server", vec!["server", "--url", &url, "--requirements", revision, "--output-dir", &out], "=== SUMMARY ==="),
-            ("client", vec!["client", "--command", &client, "--requirements", revision, "--output-dir", &out], "=== SUITE SUMMARY ==="),
+            (
+                "server",
+                vec!["server", "--url", &url, "--requirements", revision, "--output-dir", &out],
+                "=== SUMMARY ===",
+            ),
+            (
+                "client",
+                vec!["client", "--command", &client, "--requirements", revision, "--output-dir", &out],
+                "=== SUITE SUMMARY ===",
+            ),
         ];
         for (side, words, heading) in runs {
             let output = suite(&env, &words).output().unwrap();
             let said = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(output.status.success(), "{revision} {side}: {said}");
             let passed = passed(&said, heading);
-            write!(table, "\n## {revision}, {side}: {} of {} scenarios\n\n| scenario | result |\n|---|---|\n", required[side].len(), required[side].len()).unwrap();
+            write!(
+                table,
+                "\n## {revision}, {side}: {} of {} scenarios\n\n| scenario | result |\n|---|---|\n",
+                required[side].len(),
+                required[side].len()
+            )
+            .unwrap();
             for scenario in &required[side] {
                 // A scenario that checked nothing counts as passed, to the suite.
                 let checks = passed.get(scenario).copied().unwrap_or(0);

@@ -12,8 +12,8 @@ TARGET = sys.argv[1]
 STEPS = json.loads(sys.argv[2])
 
 
-async def play(ask):
-    """`ask(tool, arguments)` gives (is_error, structured content)."""
+async def play(ask, stop=None):
+    """`ask(tool, arguments)` gives (is_error, structured content); `stop()` is needed where giving up tells nobody."""
     said = {}
     for name, tool, arguments in STEPS["steps"]:
         is_error, content = await ask(tool, arguments)
@@ -23,6 +23,8 @@ async def play(ask):
     since = time.monotonic()
     task = asyncio.create_task(ask("execute", STEPS["slow"]))
     await asyncio.sleep(1.0)
+    if stop:
+        await stop()
     task.cancel()
     try:
         await task
@@ -71,7 +73,14 @@ async def old():
             result = await session.call_tool(tool, arguments)
             return bool(result.isError), result.structuredContent
 
-        await play(ask)
+        async def stop():
+            from mcp.types import CancelledNotification, CancelledNotificationParams, ClientNotification
+
+            params = CancelledNotificationParams(requestId=session._request_id - 1, reason="enough")
+            note = CancelledNotification(method="notifications/cancelled", params=params)
+            await session.send_notification(ClientNotification(note))
+
+        await play(ask, stop)
 
 
 try:
