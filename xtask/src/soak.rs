@@ -10,7 +10,7 @@ use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
 use crate::{components, mcp, test, tools};
 
-const TARGETS: [&str; 9] = [
+const TARGETS: [&str; 11] = [
     "manifest",
     "yaml",
     "canonical",
@@ -20,6 +20,8 @@ const TARGETS: [&str; 9] = [
     "kappa_evaluator",
     "audit_line",
     "shell_command",
+    "mcp_frames",
+    "mcp_definition",
 ];
 const HEADER: &str = "\
 # Soak results

@@ -16,6 +16,8 @@ mod client;
 mod definition;
 mod edit;
 mod error;
+#[doc(hidden)]
+pub mod fuzzed;
 mod import;
 mod install;
 mod pool;

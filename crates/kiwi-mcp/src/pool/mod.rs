@@ -217,3 +217,18 @@ impl std::fmt::Debug for Pool {
         f.debug_struct("Pool").field("states", &self.states()).finish_non_exhaustive()
     }
 }
+
+/// How many messages of a server's output are for the library; for fuzzing.
+pub(crate) fn messages_in(bytes: &[u8]) -> usize {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return 0 };
+    runtime.block_on(async {
+        let calls = Arc::new(calls::Calls::new(Arc::new(|_| {})));
+        let read = std::io::Cursor::new([bytes, b"\n"].concat());
+        let mut lines = lines::Lines::new(read, tokio::io::sink(), calls, Duration::from_secs(1));
+        let mut count = 0;
+        while rmcp::transport::Transport::receive(&mut lines).await.is_some() {
+            count += 1;
+        }
+        count
+    })
+}

@@ -21,6 +21,7 @@ use crate::registry::Registry;
 use crate::relay::Relay;
 use crate::server::{Server, ServerName};
 pub use offers::Offer;
+pub(crate) use tool::of_definition as tool_of;
 
 use offers::Offers;
 use tool::Named;
