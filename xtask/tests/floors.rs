@@ -32,9 +32,11 @@ const FLOORS: [(&str, u8); 12] = [
 /// Beside the house: they may look into every room, and no room knows them.
 const OUTSIDE: [&str; 2] = ["xtask", "kiwi-bench"];
 /// Libraries that one room owns. Where none is named, no room may have it.
-const OWNED: [(&str, &[&str]); 15] = [
-    ("reqwest", &["kiwi-exec"]),
-    ("hyper", &["kiwi-exec"]),
+const OWNED: [(&str, &[&str]); 16] = [
+    // `kiwi-mcp` reads answers of connections that `kiwi-exec` opens; `kiwi-server` answers those that come in.
+    ("reqwest", &["kiwi-exec", "kiwi-mcp"]),
+    ("hyper", &["kiwi-exec", "kiwi-server"]),
+    ("rmcp", &["kiwi-mcp", "kiwi-server"]),
     ("ureq", &["kiwi-exec"]),
     ("rustls", &["kiwi-exec"]),
     ("close_fds", &["kiwi-exec"]),

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use support::TestEnvironment;
 use support::mcp::{MODERN, OLD, Served, meta, read, trusted};
+use support::{TestEnvironment, rounds};
 
 fn project() -> TestEnvironment {
     let env = TestEnvironment::new();
@@ -196,7 +196,7 @@ fn idle_connections_keep_nobody_out() {
     let served = Served::start(&env, &[]);
     // More than it keeps; each is one that says nothing.
     let mut idle = Vec::new();
-    for _ in 0..4_000 {
+    for _ in 0..rounds(10_000).max(3_000) {
         if let Ok(stream) = TcpStream::connect(("127.0.0.1", served.port)) {
             idle.push(stream);
         } else {
