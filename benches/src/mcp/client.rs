@@ -244,8 +244,18 @@ impl Http {
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.number += 1;
         let id = self.number;
-        self.post(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
-        let (status, body) = self.receive()?;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let answered = self.post(&message).and_then(|()| self.receive());
+        let (status, body) = match answered {
+            Ok(answered) => answered,
+            // Some servers close what was quiet for a few seconds, and say nothing.
+            Err(_) => {
+                self.stream = BufReader::new(TcpStream::connect(&self.address)?);
+                self.stream.get_ref().set_nodelay(true)?;
+                self.post(&message)?;
+                self.receive()?
+            }
+        };
         let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
         let texts: Vec<&str> = if body.starts_with('{') { vec![&body] } else { events.collect() };
         let messages = texts.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
