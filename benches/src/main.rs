@@ -7,7 +7,11 @@
 //!
 //! Read first: [`kernel`], [`lockfiles`], [`exec`] and [`gate`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
-#![expect(clippy::disallowed_methods, reason = "not shipped; it starts what it measures against")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "not shipped; it starts and asks what it measures against"
+)]
 
 mod cold;
 mod exec;

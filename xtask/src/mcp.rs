@@ -58,12 +58,12 @@ pub fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf> {
 /// Makes `name` in `place` anew unless it was made from exactly this list.
 fn kept(place: &Path, name: &str, list: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let wanted = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
-    let (made, stamp) = (place.join(name), place.join(format!("{name}.installed")));
-    if made.is_dir() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    let (target, stamp) = (place.join(name), place.join(format!("{name}.installed")));
+    if target.is_dir() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    if made.exists() {
-        std::fs::remove_dir_all(&made)?;
+    if target.exists() {
+        std::fs::remove_dir_all(&target)?;
     }
     make()?;
     std::fs::write(&stamp, wanted)?;

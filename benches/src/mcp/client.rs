@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -145,6 +146,13 @@ pub fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+fn open(address: &str) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
 /// One connection that is kept open.
 pub struct Http {
     stream: BufReader<TcpStream>,
@@ -160,13 +168,12 @@ impl Http {
     pub fn connect(address: &str, path: &str, token: Option<&str>) -> Result<Self> {
         let begun = Instant::now();
         let stream = loop {
-            match TcpStream::connect(address) {
+            match open(address) {
                 Ok(stream) => break stream,
                 Err(error) if begun.elapsed() > PATIENCE => bail!("nobody listens at {address}: {error}"),
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),
             }
         };
-        stream.set_nodelay(true)?;
         Ok(Self {
             stream: BufReader::new(stream),
             address: address.to_owned(),
@@ -187,7 +194,8 @@ impl Http {
         );
         for (name, value) in [("Authorization", &self.token), ("Mcp-Session-Id", &self.session)] {
             if let Some(value) = value {
-                head.push_str(&format!("{name}: {value}\r\n"));
+                // Writing to a String cannot fail.
+                let _ = write!(head, "{name}: {value}\r\n");
             }
         }
         head.push_str("\r\n");
@@ -246,15 +254,13 @@ impl Http {
         let id = self.number;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let answered = self.post(&message).and_then(|()| self.receive());
-        let (status, body) = match answered {
-            Ok(answered) => answered,
-            // Some servers close what was quiet for a few seconds, and say nothing.
-            Err(_) => {
-                self.stream = BufReader::new(TcpStream::connect(&self.address)?);
-                self.stream.get_ref().set_nodelay(true)?;
-                self.post(&message)?;
-                self.receive()?
-            }
+        // Some servers close what was quiet for a few seconds, and say nothing.
+        let (status, body) = if let Ok(answered) = answered {
+            answered
+        } else {
+            self.stream = BufReader::new(open(&self.address)?);
+            self.post(&message)?;
+            self.receive()?
         };
         let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
         let texts: Vec<&str> = if body.starts_with('{') { vec![&body] } else { events.collect() };

@@ -11,6 +11,7 @@ pub use peers::Peers;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -55,7 +56,8 @@ fn text(number: usize) -> String {
     for _ in 0..3 {
         seed ^= seed >> 31;
         seed = seed.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        text.push_str(&format!("{seed:016x}"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{seed:016x}");
     }
     text
 }

@@ -55,7 +55,7 @@ impl Drop for Served {
 fn serve(env: &TestEnvironment) -> Served {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../kiwi-server/tests/conformance/.ai");
     copy(Path::new(fixtures), &env.project().join(".ai"));
-    let upstream = example("upstream");
+    let upstream = example("upstream").display().to_string();
     env.write_user("config/mcp_registry.yaml", format!("mcps:\n  fixture: {{command: {upstream:?}}}\n"));
     for words in [&["trust", "add"][..], &["mcp", "refresh"]] {
         let ran = env.run(words);

@@ -155,7 +155,9 @@ impl Calls {
             "notifications/tools/list_changed" => self.change(),
             "notifications/resources/updated" => {
                 let uri = params.as_ref().and_then(|params| params.get("uri")?.as_str());
-                uri.into_iter().for_each(|uri| (self.changed)(Change::Resource(uri)));
+                if let Some(uri) = uri {
+                    (self.changed)(Change::Resource(uri));
+                }
             }
             // The library wants these: its own questions and subscriptions depend on them.
             "notifications/cancelled" | "notifications/subscriptions/acknowledged" => return false,

@@ -19,8 +19,9 @@ pub(super) struct Followed(Mutex<HashMap<String, AbortHandle>>);
 
 impl Followed {
     fn insert(&self, uri: &str, stream: AbortHandle) {
-        let old = self.lock().insert(uri.to_owned(), stream);
-        old.into_iter().for_each(|old| old.abort());
+        if let Some(old) = self.lock().insert(uri.to_owned(), stream) {
+            old.abort();
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, AbortHandle>> {
@@ -48,7 +49,9 @@ pub(super) async fn follow(
     match method {
         "resources/subscribe" => Some(begin(live, uri).await.map(|()| json!({}))),
         "resources/unsubscribe" => {
-            live.followed.lock().remove(uri).into_iter().for_each(|stream| stream.abort());
+            if let Some(stream) = live.followed.lock().remove(uri) {
+                stream.abort();
+            }
             Some(Ok(json!({})))
         }
         _ => None,

@@ -62,7 +62,7 @@ pub(crate) fn of_definition(server: &Server, definition: &Definition) -> Option<
         "config": {"server": server.name, "tool": definition.name},
         "upstream": {"definition": definition.document(), "reach": reach(&server.reach)},
     });
-    synthesise(server, id, own)
+    synthesise(server, &id, &own)
 }
 
 /// The tool by which a server is asked for something that is no tool of its own.
@@ -75,10 +75,10 @@ pub(crate) fn of_method(server: &Server, word: &str) -> Option<Tool> {
         "config": {"server": server.name, "request": method},
         "upstream": {"reach": reach(&server.reach)},
     });
-    synthesise(server, id, own)
+    synthesise(server, &id, &own)
 }
 
-fn synthesise(server: &Server, id: ToolId, own: Value) -> Option<Tool> {
+fn synthesise(server: &Server, id: &ToolId, own: &Value) -> Option<Tool> {
     let version = Version::new(1, 0, 0);
     let executor = match server.reach {
         Reach::Stdio { .. } => "mcp_stdio_runtime",
@@ -95,7 +95,7 @@ fn synthesise(server: &Server, id: ToolId, own: Value) -> Option<Tool> {
     let source = Source { file: path.clone(), id: id.clone(), script: None };
     let document = Document::synthetic(Value::Object(document));
     let (document, manifest, _) = Manifest::read(&document, &source).ok()?;
-    let integrity = integrity_of(&id, &version, &document, &[]).ok()?;
+    let integrity = integrity_of(id, &version, &document, &[]).ok()?;
     Some(Tool {
         manifest,
         document,

@@ -1,10 +1,9 @@
-use kiwi_mcp::{McpError, Page, ServerName};
+use kiwi_mcp::ServerName;
 use kiwi_model::Fault;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use super::rooms;
+use super::rooms::{self, Asked};
 use crate::context::Context;
 use crate::printer::{self, BOLD, WARN, paint};
 
@@ -17,8 +16,6 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 }
-
-type Asked = (ServerName, Result<Arc<Page>, McpError>);
 
 impl Args {
     /// Asks them, all at once.
@@ -44,11 +41,11 @@ fn show((name, page): &Asked) {
     match page {
         Ok(page) => {
             let waiting = page.waiting().count();
-            let mut line = format!("{}  {} tools", paint(BOLD, name), page.agreed().count());
-            if waiting > 0 {
-                line.push_str(&format!(", {}", paint(WARN, format!("{waiting} in quarantine"))));
-            }
-            printer::line(line);
+            let tools = format!("{}  {} tools", paint(BOLD, name), page.agreed().count());
+            printer::line(match waiting {
+                0 => tools,
+                _ => format!("{tools}, {}", paint(WARN, format!("{waiting} in quarantine"))),
+            });
         }
         Err(error) => {
             let fault = rooms::fault(error);

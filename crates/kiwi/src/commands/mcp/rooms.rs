@@ -23,11 +23,11 @@ pub fn offered(context: &Context, server: &Server) -> Result<Option<Arc<Page>>, 
     book(context).page(server).map_err(|error| fault(&error))
 }
 
+/// A server, and what it offers now.
+pub type Asked = (ServerName, Result<Arc<Page>, McpError>);
+
 /// What servers offer now: all are asked at once, and each for itself.
-pub fn refresh(
-    context: &Context,
-    names: Vec<ServerName>,
-) -> Result<Vec<(ServerName, Result<Arc<Page>, McpError>)>, Fault> {
+pub fn refresh(context: &Context, names: Vec<ServerName>) -> Result<Vec<Asked>, Fault> {
     let upstreams = context.kernel.upstreams();
     Context::wait(async {
         let asked: Vec<_> = names
