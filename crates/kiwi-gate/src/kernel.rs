@@ -69,6 +69,7 @@ impl Kernel {
             preparer: Arc::clone(&preparer),
             config: Arc::clone(&config),
             upstreams: Arc::clone(&upstreams),
+            spaces: Arc::clone(&spaces),
         };
         let turns = Turns::new(&spaces);
         let planner = Arc::new(Planner {

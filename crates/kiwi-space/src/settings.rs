@@ -83,7 +83,7 @@ impl Spaces {
 }
 
 /// Whether the folder of a file, symlinks resolved, is inside another.
-fn lies_in(file: &Path, folder: &Path) -> bool {
+pub(crate) fn lies_in(file: &Path, folder: &Path) -> bool {
     let parent = file.parent().and_then(|parent| parent.canonicalize().ok());
     parent.zip(folder.canonicalize().ok()).is_some_and(|(parent, folder)| parent.starts_with(folder))
 }

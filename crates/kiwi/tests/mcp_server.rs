@@ -351,6 +351,13 @@ fn items_are_made_and_changed_through_the_gate() {
         signed["structuredContent"]["result"]["integrity"].as_str().unwrap().starts_with("sha256:"),
         "{signed}"
     );
+    // By the user's key, over the hash that the tool is known by.
+    let file = env.project().join(".ai/tools/say/made.sh.kiwi.sig");
+    let signature: kiwi_space::ItemSignature = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert!(signature.is_sound(), "{signed}");
+    assert_eq!(signed["structuredContent"]["result"]["key"], signature.key.as_str());
+    assert_eq!(signature.integrity, valid["structuredContent"]["result"]["integrity"].as_str().unwrap());
+    assert_eq!(pipe.call("execute", run("made"))["structuredContent"]["result"], "one\n");
     let updated =
         approved(&mut pipe, "execute", item("update", json!({"content": script.replace("one", "two")})));
     assert_eq!(updated["structuredContent"]["status"], "success", "{updated}");

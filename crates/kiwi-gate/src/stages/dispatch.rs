@@ -4,7 +4,7 @@ use kiwi_chain::{Invocation, invocation};
 use kiwi_exec::{ExecError, HttpClient, Launcher};
 use kiwi_mcp::Upstreams;
 use kiwi_model::{ErrorKind, Explain, Fault};
-use kiwi_space::Config;
+use kiwi_space::{Config, Spaces};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ pub(crate) struct Dispatch {
     pub preparer: Arc<Preparer>,
     pub config: Arc<Config>,
     pub upstreams: Arc<Upstreams>,
+    pub spaces: Arc<Spaces>,
     /// What `{project_dir}` stands for, and where tools work.
     pub project: PathBuf,
 }

@@ -6,6 +6,7 @@ mod process;
 mod ready;
 mod record;
 mod request;
+mod sign;
 mod tool_lock;
 mod turns;
 mod upstream;

@@ -74,7 +74,7 @@ impl Dispatch {
         let finished = self.launcher.run(process, &watch, cancel.fired()).await;
         watch.finish();
         match finished {
-            Ok(finished) => Reply { warnings, ..reply(&finished) },
+            Ok(finished) => self.signed(call, Reply { warnings, ..reply(&finished) }),
             Err(error) => Reply { warnings, ..failed(&error) },
         }
     }

@@ -233,6 +233,10 @@ async fn main() {
         );
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("a port");
         println!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+            // Small answers do not wait for each other.
+            let _ = stream.set_nodelay(true);
+        });
         axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await.expect("served");
     } else if let Ok(running) = serve_server(Upstream, rmcp::transport::io::stdio_pipes()).await {
         let _ = running.waiting().await;

@@ -1,0 +1,113 @@
+//! Signatures of items: a file beside the item, over its integrity, by the user's key.
+
+use kiwi_model::Space;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+use crate::durable;
+use crate::error::{PathProblem, SpaceError};
+use crate::gather::SIGNATURE;
+use crate::keys::{KeyPurpose, PublicKey};
+use crate::settings::lies_in;
+use crate::spaces::Spaces;
+
+/// What a signature is over, before the hash: it means nothing else.
+const MEANING: &str = "kiwi item\n";
+
+/// A signature of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemSignature {
+    /// What is signed: `sha256:` and 64 digits.
+    pub integrity: String,
+    /// Whose signature it is.
+    pub key: String,
+    /// The signature, hexadecimal.
+    pub signature: String,
+}
+
+impl ItemSignature {
+    /// Whether the key it names made it, over what it names.
+    pub fn is_sound(&self) -> bool {
+        let key = PublicKey::parse(&self.key);
+        key.is_some_and(|key| key.verifies(message(&self.integrity).as_bytes(), &self.signature))
+    }
+}
+
+impl Spaces {
+    /// Signs an item of the project. A folder has its signature inside, a file beside it.
+    pub fn sign(&self, item: &Path, integrity: &str) -> Result<(PathBuf, ItemSignature), SpaceError> {
+        let home = self.home(Space::Project).ok_or(SpaceError::NoSpace { space: Space::Project })?;
+        let file = place(&home.folder.join(item));
+        if !lies_in(&file, &home.ai) {
+            return Err(SpaceError::bad_path(file, PathProblem::LeavesSpace));
+        }
+        let key = self.keys()?.get_or_make(KeyPurpose::User)?;
+        let signature = ItemSignature {
+            integrity: integrity.to_owned(),
+            key: key.public().to_string(),
+            signature: key.sign(message(integrity).as_bytes()),
+        };
+        let text = serde_json::to_vec_pretty(&signature)
+            .map_err(|error| SpaceError::unwritable(&file, std::io::Error::other(error)))?;
+        // A link of that name is replaced, not followed.
+        durable::write(&file, &text)?;
+        Ok((file, signature))
+    }
+}
+
+fn message(integrity: &str) -> String {
+    format!("{MEANING}{integrity}")
+}
+
+/// Where the signature of an item lies.
+fn place(item: &Path) -> PathBuf {
+    if item.is_dir() {
+        return item.join(SIGNATURE);
+    }
+    let name = item.file_name().unwrap_or_default().to_string_lossy();
+    if name == "tool.yaml" {
+        item.with_file_name(SIGNATURE)
+    } else {
+        item.with_file_name(format!("{name}.{SIGNATURE}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spaces::Locations;
+
+    #[test]
+    fn a_signature_is_over_one_hash_by_one_key_and_stays_in_the_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, user) = (folder.path().join("p"), folder.path().join("h"));
+        let tools = project.join(".ai/tools");
+        std::fs::create_dir_all(tools.join("x/deep")).unwrap();
+        std::fs::create_dir_all(&user).unwrap();
+        std::fs::write(tools.join("one.sh"), "echo\n").unwrap();
+        std::fs::write(tools.join("x/deep/tool.yaml"), "a: 1\n").unwrap();
+        let spaces =
+            Spaces::open(Locations { project: None, cwd: project.clone(), user: Some(user) }).unwrap();
+        for (item, expected) in [
+            (".ai/tools/one.sh", "one.sh.kiwi.sig"),
+            (".ai/tools/x/deep/tool.yaml", "x/deep/kiwi.sig"),
+            (".ai/tools/x/deep", "x/deep/kiwi.sig"),
+        ] {
+            let (file, signature) = spaces.sign(Path::new(item), "sha256:00").unwrap();
+            assert_eq!(file, tools.join(expected));
+            assert!(signature.is_sound());
+            assert!(!ItemSignature { integrity: "sha256:01".into(), ..signature.clone() }.is_sound());
+            let read: ItemSignature = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+            assert_eq!(read, signature);
+        }
+        let outside = folder.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, tools.join("away")).unwrap();
+        assert!(spaces.sign(Path::new(".ai/tools/away/t.sh"), "sha256:00").is_err());
+        std::fs::write(outside.join("kept"), "as it was").unwrap();
+        std::os::unix::fs::symlink(outside.join("kept"), tools.join("two.sh.kiwi.sig")).unwrap();
+        spaces.sign(Path::new(".ai/tools/two.sh"), "sha256:00").unwrap();
+        assert_eq!(std::fs::read_to_string(outside.join("kept")).unwrap(), "as it was");
+    }
+}
