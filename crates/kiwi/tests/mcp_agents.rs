@@ -14,18 +14,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::mcp::{Served, trusted};
+use support::mcp::{Served, components, trusted};
 use support::{TestEnvironment, processes};
-
-fn components() -> PathBuf {
-    match std::env::var_os("KIWI_TEST_MCP") {
-        Some(folder) => folder.into(),
-        None => panic!(
-            "this suite needs MCP clients and servers, which `cargo xtask test` sets up; alone it runs by \
-             `cargo xtask mcp cargo test -p kiwi --test mcp_agents`"
-        ),
-    }
-}
 
 /// A word in the command of the slow tool, that no other test has.
 fn marker(name: &str) -> String {

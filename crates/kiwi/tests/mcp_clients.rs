@@ -14,18 +14,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use support::TestEnvironment;
-use support::mcp::{Served, trusted};
-
-/// The folder with `node_modules/` and `venv/` that `cargo xtask test` makes.
-#[track_caller]
-fn components() -> PathBuf {
-    let Some(folder) = std::env::var_os("KIWI_TEST_MCP") else {
-        panic!(
-            "this suite needs clients of the protocol, which `cargo xtask test` sets up; KIWI_TEST_MCP says where"
-        )
-    };
-    folder.into()
-}
+use support::mcp::{Served, components, trusted};
 
 fn project() -> TestEnvironment {
     let env = TestEnvironment::new();

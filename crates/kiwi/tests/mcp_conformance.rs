@@ -17,20 +17,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::TestEnvironment;
+use support::mcp::components;
 
 /// Revisions, and how many scenarios of a server each requires.
 const REVISIONS: [(&str, usize); 2] = [("2026-07-28", 37), ("2025-11-25", 30)];
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/conformance.md");
-
-fn components() -> PathBuf {
-    match std::env::var_os("KIWI_TEST_MCP") {
-        Some(folder) => folder.into(),
-        None => panic!(
-            "this suite needs the conformance suite, which `cargo xtask test` sets up; alone it runs by \
-             `cargo xtask mcp cargo test -p kiwi --test mcp_conformance`"
-        ),
-    }
-}
 
 /// An example of another crate: built with every test of the workspace.
 fn example(name: &str) -> PathBuf {

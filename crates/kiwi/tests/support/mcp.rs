@@ -10,6 +10,7 @@ use super::TestEnvironment;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -289,4 +290,16 @@ fn unchunked(mut body: &str) -> String {
         body = behind.trim_start_matches("\r\n");
     }
     whole
+}
+
+/// The folder with real clients, servers and suites that `cargo xtask test` makes.
+#[track_caller]
+pub fn components() -> PathBuf {
+    match std::env::var_os("KIWI_TEST_MCP") {
+        Some(folder) => folder.into(),
+        None => panic!(
+            "this suite needs MCP clients, servers and suites, which `cargo xtask test` sets up; alone it runs by \
+             `cargo xtask mcp cargo test -p kiwi --test NAME`"
+        ),
+    }
 }
