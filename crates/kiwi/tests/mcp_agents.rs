@@ -11,7 +11,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::mcp::{Served, components, trusted};
