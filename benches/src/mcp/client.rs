@@ -117,16 +117,27 @@ impl Pipes {
     }
 
     /// Keeps `width` calls on their way until `count` have been answered.
-    pub fn flood(&mut self, name: &str, arguments: &Value, width: u64, count: u64) -> Result<Duration> {
+    pub fn flood(
+        &mut self,
+        name: &str,
+        arguments: &dyn Fn(u64) -> Value,
+        width: u64,
+        count: u64,
+    ) -> Result<Duration> {
         let begun = Instant::now();
-        let params = json!({"name": name, "arguments": arguments});
         for sent in 0..count + width {
-            if sent >= width && self.receive()?.get("result").is_none() {
-                bail!("a call in a flood was refused");
+            if sent >= width {
+                let answer = self.receive()?;
+                let result =
+                    answer.get("result").filter(|result| result.get("isError") != Some(&true.into()));
+                if result.is_none() {
+                    bail!("a call in a flood was refused: {answer}");
+                }
             }
             if sent < count {
                 self.number += 1;
                 let id = self.number;
+                let params = json!({"name": name, "arguments": arguments(sent)});
                 self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))?;
             }
         }

@@ -109,7 +109,9 @@ impl Subject {
 
     /// Calls a second, with so many at once.
     pub fn throughput(&mut self, width: u64, count: u64) -> Result<f64> {
-        let arguments = (self.arguments)("flood");
+        // Another text each time, as agents send them: the same again and again is a loop, and is refused.
+        let say = self.arguments;
+        let arguments = |number: u64| say(&super::text(usize::try_from(number).unwrap_or(0)));
         let took = match (&mut self.client, &self.way) {
             (Client::Pipes(pipes), _) => pipes.flood(self.tool, &arguments, width, count)?,
             (Client::Http(_), way) => {
@@ -119,10 +121,12 @@ impl Subject {
                 std::thread::scope(|scope| -> Result<()> {
                     let threads: Vec<_> = clients
                         .into_iter()
-                        .map(|mut client| {
+                        .zip(0..)
+                        .map(|(mut client, number)| {
                             let (tool, arguments) = (self.tool, &arguments);
+                            let mut numbers = number * each..(number + 1) * each;
                             scope.spawn(move || {
-                                (0..each).try_for_each(|_| client.call(tool, arguments).map(drop))
+                                numbers.try_for_each(|number| client.call(tool, &arguments(number)).map(drop))
                             })
                         })
                         .collect();
