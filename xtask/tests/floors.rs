@@ -32,7 +32,7 @@ const FLOORS: [(&str, u8); 12] = [
 /// Beside the house: they may look into every room, and no room knows them.
 const OUTSIDE: [&str; 2] = ["xtask", "kiwi-bench"];
 /// Libraries that one room owns. Where none is named, no room may have it.
-const OWNED: [(&str, &[&str]); 16] = [
+const OWNED: [(&str, &[&str]); 18] = [
     // `kiwi-mcp` reads answers of connections that `kiwi-exec` opens; `kiwi-server` answers those that come in.
     ("reqwest", &["kiwi-exec", "kiwi-mcp"]),
     ("hyper", &["kiwi-exec", "kiwi-server"]),
@@ -44,6 +44,8 @@ const OWNED: [(&str, &[&str]); 16] = [
     ("landlock", &["kiwi-exec"]),
     ("seccompiler", &["kiwi-exec"]),
     ("nix", &["kiwi-exec"]),
+    ("tantivy", &["kiwi-search"]),
+    ("safetensors", &["kiwi-search"]),
     ("clap", &["kiwi"]),
     ("anstream", &["kiwi"]),
     ("anyhow", &[]),

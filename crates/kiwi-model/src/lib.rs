@@ -10,6 +10,7 @@
 //! goes wrong is told to a person and to a program).
 
 mod canonical;
+mod checksum;
 mod fault;
 mod file;
 mod id;
@@ -29,6 +30,7 @@ mod version;
 pub mod yaml;
 
 pub use canonical::{CanonicalError, canonical};
+pub use checksum::checksum;
 pub use fault::{ErrorKind, Explain, Fault, Status};
 pub use file::{Content, File, FileEntry};
 pub use id::{IdError, SYSTEM_NAMESPACES, ToolId};

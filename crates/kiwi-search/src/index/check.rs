@@ -1,0 +1,88 @@
+//! Whether an index holds what it should: every file as it was written, every vector as its text gives it.
+
+use std::collections::HashSet;
+use tantivy::DocAddress;
+
+use super::Index;
+use crate::document::{Item, KeyHash};
+use crate::error::SearchError;
+use crate::vectors::{SegmentVectors, pack};
+
+/// Documents that are embedded again at a time.
+const BATCH: usize = 256;
+/// What a vector may differ from the one that its text gives: engines add in other orders on other machines.
+const ALIKE: f32 = 0.999;
+
+/// What was looked at and what was found wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Check {
+    /// Documents that were compared.
+    pub documents: u64,
+    /// What is wrong, a line each.
+    pub faults: Vec<String>,
+}
+
+impl Index {
+    /// Looks at everything. `tick` is told how many documents are done.
+    pub fn check(&self, tick: &mut dyn FnMut(u64)) -> Result<Check, SearchError> {
+        let mut check = Check::default();
+        if self.folder.is_some() {
+            let damaged = self.tantivy.validate_checksum().map_err(|error| self.judged(error))?;
+            let mut damaged: Vec<_> = damaged.into_iter().collect();
+            damaged.sort();
+            check.faults.extend(damaged.iter().map(|path| format!("`{}` is damaged", path.display())));
+        }
+        // Reading on would only show what damage looks like from inside.
+        if !check.faults.is_empty() {
+            return Ok(check);
+        }
+        let view = self.view()?;
+        let mut keys = HashSet::new();
+        for (segment, (reader, vectors)) in
+            view.searcher.segment_readers().iter().zip(&view.vectors).enumerate()
+        {
+            let segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            let mut batch = Vec::with_capacity(BATCH);
+            for document in reader.doc_ids_alive() {
+                check.documents += 1;
+                match view.stored(DocAddress::new(segment, document)) {
+                    None => {
+                        check.faults.push(format!("document {document} of segment {segment} is unreadable"));
+                    }
+                    Some((key, _)) if !keys.insert(KeyHash::of(&key)) => {
+                        check.faults.push(format!("`{key}` is there twice"));
+                    }
+                    Some((key, Some(item))) => batch.push((key, item, document)),
+                    Some((_, None)) => {}
+                }
+                if batch.len() == BATCH {
+                    self.compare(&mut batch, vectors, &mut check)?;
+                    tick(check.documents);
+                }
+            }
+            self.compare(&mut batch, vectors, &mut check)?;
+        }
+        tick(check.documents);
+        Ok(check)
+    }
+
+    fn compare(
+        &self,
+        batch: &mut Vec<(String, Item, u32)>,
+        vectors: &SegmentVectors,
+        check: &mut Check,
+    ) -> Result<(), SearchError> {
+        let texts: Vec<String> = batch.iter().map(|(_, item, _)| item.embedded_text()).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let again = self.embedder.embed(&texts)?;
+        for ((key, _, document), vector) in batch.drain(..).zip(again) {
+            let row = vectors.row(document).unwrap_or_default();
+            let is_same = row == pack(&vector)
+                || vectors.likeness(&vector, document).is_some_and(|likeness| likeness > ALIKE);
+            if !is_same {
+                check.faults.push(format!("the vector of `{key}` is not that of its text"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! The index of one tier: a folder that any number of processes read and one at a time writes.
+//!
+//! Text and vectors live in the same segments and become visible by one commit, so a process that is killed leaves the last
+//! commit and some files that the next writer removes. An index is a cache of the items: whatever is wrong with it, it can be
+//! made again.
+
+mod check;
+mod view;
+mod writer;
+
+pub use check::Check;
+pub use view::{Counts, View};
+pub use writer::{Prepared, Writer};
+
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::tokenizer::TokenizerManager;
+use tantivy::{IndexReader, ReloadPolicy, TantivyError};
+
+use crate::embed::Embedder;
+use crate::error::SearchError;
+use crate::text::{Fields, register};
+use crate::vectors::{Coder, VectorPlugin};
+
+/// Changes whenever an index of an earlier Kiwi cannot be used.
+const FORMAT: &str = "1";
+const LOCK: &str = "lock";
+
+/// One index.
+pub struct Index {
+    /// Where it lies, and the folder of its lock; nothing for one in memory.
+    folder: Option<PathBuf>,
+    embedder: Arc<dyn Embedder>,
+    coder: Coder,
+    fields: Fields,
+    tantivy: tantivy::Index,
+    reader: IndexReader,
+    current: Mutex<Option<Arc<View>>>,
+}
+
+/// What is written beside each commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Payload {
+    /// Whether everything there was has been indexed.
+    complete: bool,
+}
+
+/// Tells commits apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark(u64, i64, i64);
+
+impl Index {
+    /// Opens the index for an embedder in a folder, making it if need be. What cannot be read is thrown away and made anew;
+    /// the reason is returned beside it.
+    pub fn open(
+        folder: &Path,
+        embedder: Arc<dyn Embedder>,
+    ) -> Result<(Self, Option<SearchError>), SearchError> {
+        let own = folder.join(name(embedder.id()));
+        make_folder(folder)?;
+        make_folder(&own)?;
+        match Self::open_there(&own, Arc::clone(&embedder)) {
+            Ok(index) => Ok((index, None)),
+            Err(why @ SearchError::Unusable { .. }) => Err(why),
+            Err(damage) => {
+                let _turn = turn(&own)?;
+                // Whoever had the turn before may have mended it.
+                if let Ok(index) = Self::open_there(&own, Arc::clone(&embedder)) {
+                    return Ok((index, None));
+                }
+                clear(&own)?;
+                Ok((Self::open_there(&own, embedder)?, Some(damage)))
+            }
+        }
+    }
+
+    /// Throws an index away and begins a new one.
+    pub fn anew(folder: &Path, embedder: Arc<dyn Embedder>) -> Result<Self, SearchError> {
+        let own = folder.join(name(embedder.id()));
+        make_folder(folder)?;
+        make_folder(&own)?;
+        let _turn = turn(&own)?;
+        clear(&own)?;
+        Self::open_there(&own, embedder)
+    }
+
+    /// An index that lasts as long as the process.
+    pub fn in_memory(embedder: Arc<dyn Embedder>) -> Result<Self, SearchError> {
+        Self::of(None, RamDirectory::create(), embedder)
+            .map_err(|error| SearchError::damaged(Path::new("memory"), &error))
+    }
+
+    /// Whether a folder has an index for an embedder.
+    pub fn exists(folder: &Path, embedder: &dyn Embedder) -> bool {
+        folder.join(name(embedder.id())).join("meta.json").exists()
+    }
+
+    /// Throws away what other embedders and older versions left in a folder.
+    pub fn remove_others(folder: &Path, embedder: &dyn Embedder) -> Result<(), SearchError> {
+        let own = name(embedder.id());
+        let entries = std::fs::read_dir(folder).map_err(|error| SearchError::unusable(folder, error))?;
+        for entry in entries.flatten().filter(|entry| entry.file_name() != own.as_str()) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let _turn = turn(&entry.path())?;
+                std::fs::remove_dir_all(entry.path())
+                    .map_err(|error| SearchError::unusable(&entry.path(), error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_there(own: &Path, embedder: Arc<dyn Embedder>) -> Result<Self, SearchError> {
+        let directory = MmapDirectory::open(own)
+            .map_err(|error| SearchError::unusable(own, std::io::Error::other(error)))?;
+        let index =
+            Self::of(Some(own.to_owned()), directory, embedder).map_err(|error| judged(own, error))?;
+        // Damage that shows at once shows here.
+        index.view()?;
+        Ok(index)
+    }
+
+    fn of(
+        folder: Option<PathBuf>,
+        directory: impl Into<Box<dyn Directory>>,
+        embedder: Arc<dyn Embedder>,
+    ) -> Result<Self, TantivyError> {
+        let coder = Coder::new(embedder.dimensions());
+        let (schema, fields) = Fields::schema(embedder.dimensions());
+        let tokenizers = TokenizerManager::default();
+        register(&tokenizers);
+        let tantivy = tantivy::Index::builder()
+            .schema(schema)
+            .tokenizers(tokenizers)
+            .register_plugin(Arc::new(VectorPlugin::new(coder.clone())))
+            .open_or_create(directory)?;
+        let reader = tantivy.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self { folder, embedder, coder, fields, tantivy, reader, current: Mutex::default() })
+    }
+
+    /// What the last commit made visible, whoever made it.
+    pub fn view(&self) -> Result<Arc<View>, SearchError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = self.mark();
+        if let Some(view) = current.as_ref().filter(|view| view.mark == mark) {
+            return Ok(Arc::clone(view));
+        }
+        self.reader.reload().map_err(|error| self.judged(error))?;
+        let meta = self.tantivy.load_metas().map_err(|error| self.judged(error))?;
+        let payload: Payload =
+            meta.payload.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let view = View::open(self, self.reader.searcher(), payload.complete, mark)
+            .map_err(|error| self.judged(error))?;
+        let view = Arc::new(view);
+        *current = Some(Arc::clone(&view));
+        Ok(view)
+    }
+
+    /// Waits for the turn to write.
+    pub fn write(&self) -> Result<Writer<'_>, SearchError> {
+        Writer::begin(self)
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Whose vectors it has.
+    pub fn embedder(&self) -> &Arc<dyn Embedder> {
+        &self.embedder
+    }
+
+    /// What changes with every commit: on disk, the file that names the segments is another one.
+    fn mark(&self) -> Option<Mark> {
+        use std::os::unix::fs::MetadataExt as _;
+        match &self.folder {
+            Some(folder) => {
+                let meta = folder.join("meta.json").metadata().ok()?;
+                Some(Mark(meta.ino(), meta.mtime(), meta.mtime_nsec()))
+            }
+            None => self.tantivy.load_metas().ok().map(|meta| Mark(meta.opstamp, 0, 0)),
+        }
+    }
+
+    fn judged(&self, error: TantivyError) -> SearchError {
+        judged(self.folder.as_deref().unwrap_or(Path::new("memory")), error)
+    }
+}
+
+/// What the system refused is not the index's fault.
+fn judged(folder: &Path, error: TantivyError) -> SearchError {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    match error {
+        TantivyError::IoError(source)
+            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) =>
+        {
+            SearchError::unusable(folder, std::io::Error::new(source.kind(), source.to_string()))
+        }
+        error => SearchError::damaged(folder, &error),
+    }
+}
+
+/// A name for a folder.
+fn name(embedder: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    format!("v{FORMAT}-{}", embedder.chars().map(plain).collect::<String>())
+}
+
+/// Makes a folder that git does not look into.
+fn make_folder(folder: &Path) -> Result<(), SearchError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(|error| SearchError::unusable(folder, error))?;
+    let _ = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(folder.join(".gitignore"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"*\n"));
+    Ok(())
+}
+
+/// Waits until nobody else writes. The kernel gives the turn on when its holder is gone, however it went.
+fn turn(folder: &Path) -> Result<File, SearchError> {
+    let path = folder.join(LOCK);
+    let unusable = |error| SearchError::unusable(&path, error);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
+    file.lock().map_err(unusable)?;
+    Ok(file)
+}
+
+/// Removes everything but the lock.
+fn clear(folder: &Path) -> Result<(), SearchError> {
+    let unusable = |error| SearchError::unusable(folder, error);
+    for entry in std::fs::read_dir(folder).map_err(unusable)?.flatten() {
+        if entry.file_name() != LOCK {
+            std::fs::remove_file(entry.path()).map_err(unusable)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+use super::*;
+use crate::document::{Document, Item, KeyHash, Kind};
+use crate::embed::StaticEmbedder;
+
+fn embedder() -> Arc<dyn Embedder> {
+    Arc::new(StaticEmbedder::new())
+}
+
+pub(crate) fn item(id: &str, description: &str) -> Item {
+    Item {
+        kind: Kind::Tool,
+        id: id.into(),
+        title: None,
+        version: Some("1.0.0".into()),
+        description: description.into(),
+        parameters: vec![("path".into(), "where it lies".into())],
+        signature: "(path: string)".into(),
+        tags: vec![],
+        category: "data/etl".into(),
+        tool_type: Some("bash".into()),
+        is_support: false,
+        body: String::new(),
+    }
+}
+
+fn document(id: &str, stamp: u64) -> Document {
+    Document {
+        key: format!("tools/{id}.yaml"),
+        group: "tools".into(),
+        stamp,
+        item: Some(item(id, "reads something")),
+    }
+}
+
+fn put(index: &Index, documents: &[Document]) {
+    let mut writer = index.write().unwrap();
+    let prepared = index.prepare(documents).unwrap();
+    writer.add(prepared).unwrap();
+    writer.commit(true).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn what_is_put_is_known_until_it_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, damage) = Index::open(folder.path(), embedder()).unwrap();
+    assert!(damage.is_none() && index.view().unwrap().is_empty() && !index.view().unwrap().is_complete());
+    put(&index, &[document("a", 1), document("b", 1), document("a", 2)]);
+    put(&index, &[Document { item: None, ..document("c", 7) }]);
+    let (other, _) = Index::open(folder.path(), embedder()).unwrap();
+    for index in [&index, &other] {
+        let view = index.view().unwrap();
+        assert_eq!(view.counts().unwrap(), Counts { items: 2, refused: 1 });
+        assert_eq!(view.known().get(&KeyHash::of("tools/a.yaml")), Some(&2));
+        assert!(view.is_complete());
+    }
+    let mut writer = index.write().unwrap();
+    writer.forget(KeyHash::of("tools/a.yaml")).unwrap();
+    writer.commit(false).unwrap();
+    drop(writer);
+    let view = other.view().unwrap();
+    assert_eq!((view.len(), view.is_complete()), (2, false));
+    assert_eq!(other.check(&mut |_| ()).unwrap(), Check { documents: 2, faults: vec![] });
+}
+
+#[test]
+fn segments_that_are_merged_keep_their_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    for round in 0..12 {
+        let ids = (0..20).map(|number| format!("tool_{round}_{number}"));
+        let documents: Vec<Document> = ids
+            .map(|id| Document {
+                key: id.clone(),
+                group: format!("round {round}"),
+                stamp: round,
+                item: Some(item(&id, &format!("the {id} of all {round}"))),
+            })
+            .collect();
+        put(&index, &documents);
+        if round > 0 {
+            let mut writer = index.write().unwrap();
+            writer.forget(KeyHash::of(&format!("tool_{}_3", round - 1))).unwrap();
+            writer.commit(true).unwrap();
+            writer.finish().unwrap();
+        }
+    }
+    let view = index.view().unwrap();
+    assert!(view.vectors.len() < 12, "{} segments", view.vectors.len());
+    assert_eq!(index.check(&mut |_| ()).unwrap(), Check { documents: 12 * 20 - 11, faults: vec![] });
+    assert_eq!(view.known_in("round 3").unwrap().len(), 19);
+    assert_eq!(view.known_in("round 11").unwrap().len(), 20);
+    assert!(view.known_in("round 12").unwrap().is_empty());
+}
+
+#[test]
+fn damage_is_found_and_what_cannot_be_opened_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    put(&index, &[document("a", 1), document("b", 1)]);
+    let own = index.folder().unwrap().to_owned();
+    drop(index);
+    let rows = || {
+        let files = std::fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|path| path.extension().is_some_and(|it| it == "rows")).unwrap()
+    };
+    let whole = std::fs::read(rows()).unwrap();
+    let mut bent = whole.clone();
+    bent[40] ^= 0x40;
+    std::fs::write(rows(), &bent).unwrap();
+    let (index, damage) = Index::open(folder.path(), embedder()).unwrap();
+    assert!(damage.is_none());
+    assert_eq!(index.check(&mut |_| ()).unwrap().faults.len(), 1);
+    drop(index);
+    for (path, bytes) in [(rows(), whole[..100].to_vec()), (own.join("meta.json"), b"{".to_vec())] {
+        std::fs::write(path, bytes).unwrap();
+        let (index, damage) = Index::open(folder.path(), embedder()).unwrap();
+        assert!(damage.is_some());
+        assert!(index.view().unwrap().is_empty());
+        put(&index, &[document("a", 1), document("b", 1)]);
+        assert!(index.check(&mut |_| ()).unwrap().faults.is_empty());
+    }
+}

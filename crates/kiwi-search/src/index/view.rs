@@ -1,0 +1,155 @@
+//! One state of an index, as it is searched.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tantivy::columnar::Column;
+use tantivy::schema::{IndexRecordOption, Value as _};
+use tantivy::{DocAddress, DocSet as _, Searcher, TERMINATED, TantivyDocument, Term};
+
+use super::{Index, Mark};
+use crate::document::{Item, KeyHash, Kind};
+use crate::embed::Embedder;
+use crate::error::SearchError;
+use crate::text::{Fields, SUPPORT, Stored, kind_facet};
+use crate::vectors::{Coder, SegmentVectors};
+
+/// What one commit made visible. It stays as it is while others go on writing.
+pub struct View {
+    pub(crate) fields: Fields,
+    pub(crate) searcher: Searcher,
+    pub(crate) vectors: Vec<SegmentVectors>,
+    pub(crate) coder: Coder,
+    pub(crate) embedder: Arc<dyn Embedder>,
+    keys: Vec<(Column<u64>, Column<u64>)>,
+    folder: Option<PathBuf>,
+    is_complete: bool,
+    pub(super) mark: Option<Mark>,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Items that can be found.
+    pub items: u64,
+    /// What lies where items lie and is none.
+    pub refused: u64,
+}
+
+impl View {
+    pub(super) fn open(
+        index: &Index,
+        searcher: Searcher,
+        is_complete: bool,
+        mark: Option<Mark>,
+    ) -> tantivy::Result<Self> {
+        let readers = searcher.segment_readers();
+        let vectors = readers
+            .iter()
+            .map(|reader| SegmentVectors::open(reader, &index.coder))
+            .collect::<tantivy::Result<_>>()?;
+        let keys = readers
+            .iter()
+            .map(|reader| Ok((reader.fast_fields().u64("key")?, reader.fast_fields().u64("stamp")?)))
+            .collect::<tantivy::Result<_>>()?;
+        Ok(Self {
+            fields: index.fields,
+            searcher,
+            vectors,
+            coder: index.coder.clone(),
+            embedder: Arc::clone(&index.embedder),
+            keys,
+            folder: index.folder.clone(),
+            is_complete,
+            mark,
+        })
+    }
+
+    /// Whether everything that was there has been indexed.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is indexed, and in which state it was.
+    pub fn known(&self) -> HashMap<KeyHash, u64> {
+        let mut known = HashMap::with_capacity(usize::try_from(self.len()).unwrap_or(0));
+        for (reader, (keys, stamps)) in self.searcher.segment_readers().iter().zip(&self.keys) {
+            for document in reader.doc_ids_alive() {
+                if let (Some(key), Some(stamp)) = (keys.first(document), stamps.first(document)) {
+                    known.insert(KeyHash(key), stamp);
+                }
+            }
+        }
+        known
+    }
+
+    /// The same for what belongs to one group.
+    pub fn known_in(&self, group: &str) -> Result<HashMap<KeyHash, u64>, SearchError> {
+        let term = Term::from_field_u64(self.fields.group, KeyHash::of(group).0);
+        let mut known = HashMap::new();
+        for (reader, (keys, stamps)) in self.searcher.segment_readers().iter().zip(&self.keys) {
+            let postings = reader
+                .inverted_index(self.fields.group)
+                .and_then(|index| Ok(index.read_postings(&term, IndexRecordOption::Basic)?))
+                .map_err(|error| self.damaged(&error))?;
+            let Some(mut postings) = postings else { continue };
+            while postings.doc() != TERMINATED {
+                let document = postings.doc();
+                postings.advance();
+                if let (Some(key), Some(stamp)) = (keys.first(document), stamps.first(document))
+                    && !reader.is_deleted(document)
+                {
+                    known.insert(KeyHash(key), stamp);
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Items, and what is none: that has no words, not even a name.
+    pub fn counts(&self) -> Result<Counts, SearchError> {
+        let mut counts = Counts::default();
+        for reader in self.searcher.segment_readers() {
+            let norms =
+                reader.get_fieldnorms_reader(self.fields.text).map_err(|error| self.damaged(&error))?;
+            for document in reader.doc_ids_alive() {
+                let count =
+                    if norms.fieldnorm(document) > 0 { &mut counts.items } else { &mut counts.refused };
+                *count += 1;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// How many items of a kind there are, what only others run on aside. Deleted ones may count until they are dropped.
+    pub fn count(&self, kind: Kind) -> u64 {
+        let with = |facet: &str| {
+            self.searcher.doc_freq(&Term::from_field_text(self.fields.facet, facet)).unwrap_or(0)
+        };
+        let support = if kind == Kind::Tool { with(SUPPORT) } else { 0 };
+        with(&kind_facet(kind)).saturating_sub(support)
+    }
+
+    /// An error that came up while looking into it.
+    pub(crate) fn damaged(&self, error: &tantivy::TantivyError) -> SearchError {
+        SearchError::damaged(self.folder.as_deref().unwrap_or("memory".as_ref()), error)
+    }
+
+    /// What is stored of a document.
+    pub(crate) fn stored(&self, address: DocAddress) -> Option<(String, Option<Item>)> {
+        let document: TantivyDocument = self.searcher.doc(address).ok()?;
+        let text = document.get_first(self.fields.item)?;
+        let stored: Stored<'_> = serde_json::from_str(text.as_str()?).ok()?;
+        Some((stored.key.into_owned(), stored.item.map(std::borrow::Cow::into_owned)))
+    }
+}

@@ -1,0 +1,9 @@
+//! The text leg: words, and the fields they are kept in.
+
+mod fields;
+mod stop_words;
+mod words;
+
+pub(crate) use fields::{Fields, SUPPORT, Stored, category_facet, kind_facet, tag_facet, type_facet};
+pub(crate) use stop_words::is_stop_word;
+pub(crate) use words::{Words, flat, register, split};
