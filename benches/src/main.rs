@@ -5,7 +5,7 @@
 //! **Deliberately absent**: absolute claims. A figure is a ratio wherever there is something to compare with, because
 //! times differ between machines; a bar that is missed makes the run fail.
 //!
-//! Read first: [`kernel`], [`lockfiles`], [`exec`] and [`gate`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
+//! Read first: [`kernel`], [`lockfiles`], [`exec`], [`gate`] and [`search`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
 #![expect(
     clippy::disallowed_methods,
@@ -26,6 +26,7 @@ mod peer;
 mod plan;
 mod report;
 mod row;
+mod search;
 mod stats;
 
 use anyhow::{Context, Result, bail};
@@ -40,7 +41,7 @@ pub struct Setup {
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate|mcp --kiwi FILE --out FILE, for kernel and exec also --peer-python FILE --peer-script FILE, for exec --uv FILE, for mcp --upstream FILE, --scripts FOLDER and the interpreters of its peers (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate|mcp|search --kiwi FILE --out FILE, for kernel, exec and search also --peer-python FILE --peer-script FILE, for search --sets FOLDER, for exec --uv FILE, for mcp --upstream FILE, --scripts FOLDER and the interpreters of its peers (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -71,6 +72,18 @@ fn run(args: &[String]) -> Result<bool> {
         ("bare", [kiwi, upstream, scratch]) => {
             mcp::serve_bare(kiwi.as_ref(), upstream.as_ref(), scratch.as_ref())?;
             Ok(true)
+        }
+        // Started by itself, to search with nothing else in memory.
+        (search::ASKER, [folder, questions]) => {
+            search::asker(folder.as_ref(), questions.as_ref())?;
+            Ok(true)
+        }
+        ("search", _) => {
+            let peers = search::Peers {
+                python: option(options, "--peer-python")?,
+                script: option(options, "--peer-script")?,
+            };
+            search::run(&setup(options)?, &option(options, "--sets")?, &peers)
         }
         ("mcp", _) => {
             let peers = mcp::Peers {

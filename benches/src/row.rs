@@ -22,6 +22,10 @@ pub enum Unit {
     Times,
     /// One part in so many of the other.
     Part,
+    /// From 0 to 1.
+    Share,
+    /// So many.
+    Count,
 }
 
 impl Unit {
@@ -35,6 +39,8 @@ impl Unit {
             Self::Mebibytes => format!("{value:.1} MiB"),
             Self::Times => format!("{value:.2}×"),
             Self::Part => format!("1/{:.0}", 1.0 / value),
+            Self::Share => format!("{value:.3}"),
+            Self::Count => format!("{value:.0}"),
         }
     }
 
@@ -47,6 +53,8 @@ impl Unit {
             Self::PerSecond => "per_s",
             Self::Mebibytes => "mib",
             Self::Times | Self::Part => "ratio",
+            Self::Share => "share",
+            Self::Count => "count",
         }
     }
 }

@@ -61,6 +61,27 @@ pub fn mcp() -> Result<()> {
     measure("mcp", &files)
 }
 
+/// The bars of finding: how good the list is, how fast it comes among a million items, beside other ways to find them.
+pub fn search() -> Result<()> {
+    let Some(sets) = std::env::var_os("KIWI_SEARCH_SETS") else {
+        bail!(
+            "how good a list is cannot be measured without questions and their answers; they are not part of the project: set KIWI_SEARCH_SETS to a folder with `BFCL` and `MetaTool`, each with a `corpus.jsonl` and a `queries.jsonl`"
+        );
+    };
+    let sets = std::path::absolute(&sets)?;
+    for set in ["BFCL", "MetaTool"] {
+        if !sets.join(set).join("queries.jsonl").is_file() {
+            bail!("{} has no `{set}/queries.jsonl` (KIWI_SEARCH_SETS)", sets.display());
+        }
+    }
+    let scripts = root()?.join("benches/peers");
+    let python = peer_environment("search", &scripts.join("search.txt"))?;
+    measure(
+        "search",
+        &[("--sets", sets), ("--peer-python", python), ("--peer-script", scripts.join("search.py"))],
+    )
+}
+
 /// Every area; one that fails stops no other.
 pub fn all() -> Result<()> {
     let areas = [
@@ -69,6 +90,7 @@ pub fn all() -> Result<()> {
         ("exec", exec()),
         ("gate", gate()),
         ("mcp", mcp()),
+        ("search", search()),
     ];
     let failed: Vec<String> = areas
         .into_iter()

@@ -14,6 +14,7 @@ mod containers;
 mod docs;
 mod machine;
 mod mcp;
+mod minilm;
 mod report;
 mod shell;
 mod soak;
@@ -29,11 +30,13 @@ usage: cargo xtask COMMAND
 
   test                  set up everything and run every check, in order; what CI runs
   bench [AREA]          measure side by side with peers; table on stdout, JSON in target/bench/
-                        areas: kernel, lockfiles, exec, gate, mcp; without one, all
+                        areas: kernel, lockfiles, exec, gate, mcp, search; without one, all
+                        search needs KIWI_SEARCH_SETS: a folder with the sets BFCL and MetaTool
   soak [--minutes N]    fuzz every target for N minutes (default 5), run the storms at full count,
                         and add a dated row to docs/src/soak.md
   engines COMMAND…      run one command with the container engines that tests use
   mcp COMMAND…          run one command with the MCP clients, servers and suites that tests use
+  minilm COMMAND…       run one command with the sentence encoder that tests use
   docs                  build the guide with a pinned mdBook into docs/book/";
 
 fn main() -> ExitCode {
@@ -56,11 +59,13 @@ fn run(args: &[String]) -> Result<()> {
         ["bench", "exec"] => bench::exec(),
         ["bench", "gate"] => bench::gate(),
         ["bench", "mcp"] => bench::mcp(),
+        ["bench", "search"] => bench::search(),
         ["soak"] => soak::run(5),
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),
         ["engines", program, words @ ..] => containers::run(program, words),
         ["mcp", program, words @ ..] => mcp::run(program, words),
+        ["minilm", program, words @ ..] => minilm::run(program, words),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

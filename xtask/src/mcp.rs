@@ -56,7 +56,7 @@ pub fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf> {
 }
 
 /// Makes `name` in `place` anew unless it was made from exactly this list.
-fn kept(place: &Path, name: &str, list: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn kept(place: &Path, name: &str, list: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let wanted = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
     let (target, stamp) = (place.join(name), place.join(format!("{name}.installed")));
     if target.is_dir() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {

@@ -8,9 +8,9 @@ use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
-use crate::{components, mcp, test, tools};
+use crate::{components, mcp, minilm, test, tools};
 
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 12] = [
     "manifest",
     "yaml",
     "canonical",
@@ -22,6 +22,7 @@ const TARGETS: [&str; 11] = [
     "shell_command",
     "mcp_frames",
     "mcp_definition",
+    "embed_text",
 ];
 const HEADER: &str = "\
 # Soak results
@@ -48,8 +49,14 @@ pub fn run(minutes: u64) -> Result<()> {
             let engines = Engines::start()?;
             let mcp = mcp::folder()?;
             let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
-            let variables =
-                [("KIWI_SOAK", "1"), (containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp)];
+            let minilm = minilm::folder()?;
+            let minilm = minilm.to_str().context("the checkout's path is not Unicode")?;
+            let variables = [
+                ("KIWI_SOAK", "1"),
+                (containers::VARIABLE, engines.folder()),
+                (mcp::VARIABLE, mcp),
+                (minilm::VARIABLE, minilm),
+            ];
             test::workspace(&mut tally, &variables)
         })
     });

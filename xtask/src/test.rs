@@ -6,7 +6,7 @@ use crate::containers::{self, Engines};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
-use crate::{components, machine, mcp, tools};
+use crate::{components, machine, mcp, minilm, tools};
 
 /// Runs everything.
 pub fn run() -> Result<()> {
@@ -33,9 +33,13 @@ pub fn run() -> Result<()> {
     let engines = report.step("engines", "Docker and Podman of their own", Engines::start)?;
     let mcp = report.step("mcp", "the conformance suite, real clients and servers", mcp::folder)?;
     let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
+    let minilm = report.step("minilm", "a real sentence encoder", minilm::folder)?;
+    let minilm = minilm.to_str().context("the checkout's path is not Unicode")?;
     let mut tally = Tally::default();
     report.step("tests", "every suite, fuzz corpora replayed among them", || {
-        workspace(&mut tally, &[(containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp)])
+        let variables =
+            [(containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp), (minilm::VARIABLE, minilm)];
+        workspace(&mut tally, &variables)
     })?;
     drop(engines);
     report.step("doc tests", "cargo test --doc", || {

@@ -8,6 +8,7 @@ mod subject;
 
 pub use bare::serve as serve_bare;
 pub use peers::Peers;
+pub use subject::Subject;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::Setup;
 use crate::report::{Report, figures, say};
 use crate::row::Unit;
 use crate::stats::{Samples, Side, rotate};
-use subject::{Subject, place};
+use subject::place;
 
 /// Calls of each side, where a call takes microseconds; and where it takes milliseconds.
 const CALLS: usize = 3000;
