@@ -221,6 +221,14 @@ pub enum SpaceError {
         /// Where it was.
         handle: String,
     },
+    /// No item lies where one was asked for.
+    #[error("nothing lies at `{}` in the {space} space", show(Path::new(key)))]
+    NothingThere {
+        /// The space.
+        space: Space,
+        /// Where in it.
+        key: String,
+    },
     /// A lockfile that is there and cannot be used.
     #[error("lockfile `{}`: {problem}", show(path))]
     Lockfile {
@@ -328,7 +336,8 @@ impl Explain for SpaceError {
             Self::NoProject { .. }
             | Self::ProjectIsUser { .. }
             | Self::NoSpace { .. }
-            | Self::Gone { .. } => ErrorKind::NotFound,
+            | Self::Gone { .. }
+            | Self::NothingThere { .. } => ErrorKind::NotFound,
             Self::Reserved { .. } => ErrorKind::SpaceViolation,
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
             Self::Manifest(_)
@@ -408,6 +417,7 @@ impl Explain for SpaceError {
                 "if the change is not yours, do not use it; installing the package again writes a new record"
             }
             Self::Config { .. } => "`kiwi schema config` prints what may stand there",
+            Self::NothingThere { .. } => "search finds what there is",
             Self::BadPath { .. }
             | Self::Unhashable { .. }
             | Self::Unreadable { .. }
@@ -449,6 +459,7 @@ impl Explain for SpaceError {
             | Self::ProjectIsUser { .. }
             | Self::NoSpace { .. }
             | Self::Gone { .. }
+            | Self::NothingThere { .. }
             | Self::Credentials { .. }
             | Self::KeyOutOfReach { .. }
             | Self::CredentialName { .. }

@@ -1,17 +1,15 @@
 //! All files of a tool's folder: found, read and hashed.
 
 use kiwi_model::File;
-use rustix::fs::{Dir, FileType};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use rustix::fs::FileType;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::counters::Counters;
-use crate::error::{PathProblem, SpaceError};
+use crate::error::SpaceError;
 use crate::kind::MANIFEST;
-use crate::root::{Entry, Root, length};
-use crate::stamp::Stamp;
+use crate::root::{Root, length};
 use crate::take::{KEEP_BYTES, Keep, LargeFiles, take};
+use crate::tree;
 
 /// A tool may have this many files.
 pub(crate) const MAX_FILES: usize = 20_000;
@@ -21,7 +19,6 @@ pub(crate) const MAX_BYTES: u64 = 1 << 30;
 const KEEP_TOTAL: u64 = 32 << 20;
 /// Files above this are hashed beside each other.
 const LARGE: u64 = 1 << 20;
-const MAX_DEPTH: usize = 64;
 /// The detached signature: made over the integrity, so it cannot be part of it.
 pub(crate) const SIGNATURE: &str = "kiwi.sig";
 
@@ -38,12 +35,6 @@ struct Found {
     path: String,
     size: u64,
     keep: Keep,
-}
-
-/// A folder still to be looked through, and the folders around it.
-struct Pending {
-    path: String,
-    around: Vec<(i64, i64)>,
 }
 
 impl Gatherer<'_> {
@@ -89,64 +80,12 @@ impl Gatherer<'_> {
     /// The paths of all files below a folder. Symlinks that stay inside the space are followed.
     pub(crate) fn walk(&self, folder: &str) -> Result<Vec<String>, SpaceError> {
         let mut paths = Vec::new();
-        let mut folders = 0;
-        let mut pending = vec![Pending { path: String::new(), around: Vec::new() }];
-        while let Some(Pending { path: inside, mut around }) = pending.pop() {
-            let relative = if inside.is_empty() { folder.to_owned() } else { format!("{folder}/{inside}") };
-            let fd = self.root.open_folder(&relative)?;
-            let unreadable = |error| SpaceError::unreadable(self.root.absolute(&relative), error);
-            let stamp = Stamp::of_folder(&rustix::fs::fstat(&fd).map_err(unreadable)?);
-            folders += 1;
-            if folders > MAX_FILES {
-                return Err(self.too_large(folder, "folders", MAX_FILES as u64));
+        tree::walk(self.root, folder, &mut |met| {
+            if met.kind == FileType::RegularFile {
+                paths.push(met.path.to_owned());
             }
-            if around.len() >= MAX_DEPTH {
-                return Err(SpaceError::bad_path(self.root.absolute(&relative), PathProblem::TooDeep));
-            }
-            if around.contains(&(stamp.device, stamp.inode)) {
-                return Err(SpaceError::bad_path(self.root.absolute(&relative), PathProblem::Loop));
-            }
-            around.push((stamp.device, stamp.inode));
-            for entry in Dir::new(fd).map_err(unreadable)? {
-                let entry = entry.map_err(unreadable)?;
-                let name = entry.file_name().to_bytes();
-                if name == b"." || name == b".." {
-                    continue;
-                }
-                let Ok(name) = std::str::from_utf8(name) else {
-                    let path =
-                        self.root.absolute(&relative).join(Path::new(std::ffi::OsStr::from_bytes(name)));
-                    return Err(SpaceError::bad_path(path, PathProblem::NotUtf8));
-                };
-                let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
-                if path == SIGNATURE {
-                    continue;
-                }
-                let kind = match entry.file_type() {
-                    FileType::Symlink | FileType::Unknown => self.kind(&format!("{relative}/{name}"))?,
-                    kind => kind,
-                };
-                match kind {
-                    FileType::RegularFile => paths.push(path),
-                    FileType::Directory => pending.push(Pending { path, around: around.clone() }),
-                    _ => {
-                        let path = self.root.absolute(&format!("{relative}/{name}"));
-                        return Err(SpaceError::bad_path(path, PathProblem::SpecialFile));
-                    }
-                }
-                if paths.len() > MAX_FILES {
-                    return Err(self.too_large(folder, "files", MAX_FILES as u64));
-                }
-            }
-        }
+        })?;
         Ok(paths)
-    }
-
-    fn kind(&self, relative: &str) -> Result<FileType, SpaceError> {
-        Ok(match self.root.open_entry(relative)? {
-            Entry::File(_) => FileType::RegularFile,
-            Entry::Folder => FileType::Directory,
-        })
     }
 
     /// Hashes large files on as many threads as there are cores.

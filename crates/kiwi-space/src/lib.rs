@@ -15,6 +15,7 @@
 mod assemble;
 mod boundary;
 mod catalog;
+mod checksum;
 mod config;
 mod counters;
 mod credentials;
@@ -29,6 +30,7 @@ mod list;
 mod loader;
 mod locks;
 mod modules;
+mod notice;
 mod packages;
 mod private;
 mod private_folder;
@@ -38,17 +40,19 @@ mod scaffold;
 mod script;
 mod seen;
 mod settings;
+mod sightings;
 mod signature;
 mod spaces;
 mod stamp;
 mod system;
 mod take;
+mod tree;
 mod trust;
 
 pub use catalog::Shadowed;
 pub use config::{
-    Config, ConfigFile, KeyringUse, Limits, Mode, OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection,
-    RulesInForce, Transport, UnknownProfile, config_schema,
+    Config, ConfigFile, EmbedderChoice, KeyringUse, Limits, Mode, OnAsk, Profile, ProfileLayer, ProfileMode,
+    ProfileSection, RulesInForce, SearchSettings, Transport, UnknownProfile, config_schema,
 };
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use durable::replace_file;
@@ -63,6 +67,7 @@ pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use seen::Seen;
 pub use settings::Settings;
+pub use sightings::{Sighted, Sighting, Stirred, Waker, Watcher};
 pub use signature::ItemSignature;
 pub use spaces::{Locations, Spaces};
 pub use trust::{Trust, TrustState, Trusted};

@@ -114,7 +114,7 @@ impl Loader<'_> {
         match item {
             Item::Tool { kind: Kind::Folder, .. } => {
                 // Not a tool, perhaps a large folder: found out before everything in it is read.
-                if self.root.stat(&item.main_file()).is_none() && self.root.open_folder(&relative).is_ok() {
+                if lacks_manifest(self.root, item) {
                     return Err(SpaceError::unreadable(
                         self.root.absolute(&item.main_file()),
                         std::io::ErrorKind::NotFound,
@@ -205,6 +205,11 @@ impl Loader<'_> {
         let then = tool.files.iter().skip(key.files.len());
         Ok(now.iter().map(|file| &file.entry).eq(then.map(|file| &file.entry)))
     }
+}
+
+/// Whether an item has a folder, and no manifest in it.
+pub(crate) fn lacks_manifest(root: &Root, item: &Item) -> bool {
+    root.stat(&item.main_file()).is_none() && root.open_folder(&item.relative()).is_ok()
 }
 
 /// Something that cannot be a file of a package, in a package whose files were recorded, is a change like any other.

@@ -48,6 +48,12 @@ impl Root {
         self.fd.as_fd()
     }
 
+    /// Which folder it is: another one in its place has another identity.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        let stat = rustix::fs::fstat(&self.fd).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    }
+
     /// The absolute path of something inside, for messages and for [`kiwi_model::Content::OnDisk`].
     pub(crate) fn absolute(&self, relative: &str) -> PathBuf {
         self.path.join(relative)
@@ -56,6 +62,12 @@ impl Root {
     /// What stands at a path, a symlink itself included; `None` where nothing does.
     pub(crate) fn stat(&self, relative: &str) -> Option<Stat> {
         statat(&self.fd, relative, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// What a path leads to, through symlinks that stay inside; `None` where that is nothing.
+    pub(crate) fn stat_through(&self, relative: &str) -> Option<Stat> {
+        let fd = self.open_beneath(relative, OFlags::PATH | OFlags::CLOEXEC).ok()?;
+        rustix::fs::fstat(fd).ok()
     }
 
     /// The stamp of a folder; `None` where there is none, and for a symlink to one.

@@ -50,7 +50,8 @@ pub(crate) struct Home {
     pub(crate) ai: PathBuf,
     /// The name under which its packages are noted in the user space.
     pub(crate) owner: String,
-    pub(crate) index: Index,
+    /// Shared with those who watch the space.
+    pub(crate) index: Arc<Index>,
 }
 
 impl Spaces {
@@ -64,14 +65,14 @@ impl Spaces {
         };
         let project = project.map(|folder| {
             let owner = Digest::of(folder.as_os_str().as_bytes()).hex();
-            Home { space: Space::Project, ai: folder.join(AI), folder, owner, index: Index::default() }
+            Home { space: Space::Project, ai: folder.join(AI), folder, owner, index: Arc::default() }
         });
         let user = user.map(|folder| Home {
             space: Space::User,
             ai: folder.join(AI),
             folder,
             owner: "user".into(),
-            index: Index::default(),
+            index: Arc::default(),
         });
         Ok(Self { project, user, system: System::embedded(), caches: Caches::new() })
     }

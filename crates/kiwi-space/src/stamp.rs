@@ -6,6 +6,7 @@
 use rustix::fs::Stat;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::checksum::checksum;
 use crate::root::wide;
 
 /// Longer than the tick of any file system that keeps nanoseconds.
@@ -47,6 +48,13 @@ impl Stamp {
             modified: (wide(stat.st_mtime), wide(stat.st_mtime_nsec)),
             changed: (wide(stat.st_ctime), wide(stat.st_ctime_nsec)),
         }
+    }
+
+    /// Inode, size and times in one number. The device is left out: it may have another number after a restart.
+    pub(crate) fn mix(&self) -> u64 {
+        let Self { device: _, inode, size, modified, changed } = *self;
+        let numbers = [inode, size, modified.0, modified.1, changed.0, changed.1].map(i64::to_le_bytes);
+        checksum(numbers.as_flattened())
     }
 
     /// Whether any later change must show: `now` is the time just before the stamp was taken.

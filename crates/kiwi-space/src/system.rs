@@ -6,6 +6,7 @@ use kiwi_model::{Content, Digest, File, FileEntry, Space, ToolId};
 use std::sync::Arc;
 
 use crate::assemble::Raw;
+use crate::checksum::{checksum, join};
 use crate::counters::Counter;
 use crate::error::SpaceError;
 use crate::kind::{Kind, MANIFEST};
@@ -96,6 +97,17 @@ impl System {
     /// Every tool, by the path of its manifest or script.
     pub(crate) fn tools(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.tools.iter().copied()
+    }
+
+    /// One number for what was embedded at a path, a file or a folder.
+    pub(crate) fn stamp(&self, path: &str) -> u64 {
+        let folder = format!("{path}/");
+        let files =
+            self.below(path).iter().filter(|file| file.path == path || file.path.starts_with(&folder));
+        files.fold(0, |sum, file| {
+            let said = format!("{} {} {}", file.path, file.sha256, file.is_executable);
+            join(sum, checksum(said.as_bytes()))
+        })
     }
 
     pub(crate) fn load(&self, id: &ToolId, path: &str, caches: &Caches) -> Result<Arc<Tool>, SpaceError> {

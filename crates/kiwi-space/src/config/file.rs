@@ -60,6 +60,8 @@ pub struct ConfigFile {
     pub transports: TransportsSection,
     /// The audit log.
     pub audit: AuditSection,
+    /// Search.
+    pub search: SearchSection,
     /// How often callers may use tools. Where both files give a limit the smaller one holds.
     pub rates: RateConfig,
     /// When a session goes round in circles.
@@ -136,6 +138,41 @@ pub struct TransportsSection {
     pub cli: Option<String>,
     /// Of agents that speak MCP; `mcp` when left out.
     pub mcp: Option<String>,
+}
+
+/// Which embedder turns texts into vectors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbedderChoice {
+    /// The table that comes with Kiwi.
+    #[default]
+    Static,
+    /// A model of the MiniLM kind from a folder.
+    Minilm,
+    /// A service that speaks as OpenAI's does.
+    Http,
+}
+
+/// Search.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct SearchSection {
+    /// What turns texts into vectors; `static` when left out. Only the user's configuration can say so: a project could
+    /// send what is looked for anywhere.
+    pub embedder: Option<EmbedderChoice>,
+    /// For `minilm`: the folder of the model.
+    pub model: Option<std::path::PathBuf>,
+    /// For `http`: the address of the endpoint (`https://…/v1/embeddings`).
+    pub url: Option<String>,
+    /// For `http`: the name of the model there.
+    pub name: Option<String>,
+    /// For `http`: how many numbers its vectors have.
+    #[schemars(range(min = 1, max = 4096))]
+    pub dimensions: Option<u16>,
+    /// For `http`: the variable that holds the key.
+    pub key_env: Option<String>,
+    /// `false`: what is used is not noted, and does not move what is found. Either file can say so.
+    pub usage: Option<bool>,
 }
 
 /// The audit log.

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::SpaceError;
+use file::SearchSection;
 use profile::Profiles;
 use read::read;
 
 pub(crate) use read::{open_anywhere, open_inside};
 
-pub use file::{ConfigFile, KeyringUse, Mode, config_schema};
+pub use file::{ConfigFile, EmbedderChoice, KeyringUse, Mode, config_schema};
 pub use profile::{OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection, Transport};
 
 const DEFAULT_TIMEOUT: u64 = 300;
@@ -39,6 +40,8 @@ pub struct Config {
     pub rules: RulesInForce,
     /// A second place for checkpoints of the audit log.
     pub anchor: Option<PathBuf>,
+    /// How items are found.
+    pub search: SearchSettings,
     /// How often callers may use tools.
     pub rates: RateConfig,
     /// When a session goes round in circles.
@@ -50,6 +53,25 @@ pub struct Config {
     profiles: Profiles,
     user_interpreter: Option<String>,
     project_interpreter: Option<String>,
+}
+
+/// What the configuration says about search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchSettings {
+    /// What turns texts into vectors.
+    pub embedder: EmbedderChoice,
+    /// The folder of a model.
+    pub model: Option<PathBuf>,
+    /// The address of a service.
+    pub url: Option<String>,
+    /// The name of a model there.
+    pub name: Option<String>,
+    /// How many numbers its vectors have.
+    pub dimensions: Option<usize>,
+    /// The variable that holds its key.
+    pub key_env: Option<String>,
+    /// Whether what is used moves what is found.
+    pub usage: bool,
 }
 
 /// What the configuration says about rules.
@@ -138,6 +160,24 @@ impl Config {
         if project.rules.default == Some(false) {
             warnings.push("the project drops `rules.default`; only the user's configuration can".to_owned());
         }
+        let SearchSection {
+            usage: _,
+            ref embedder,
+            ref model,
+            ref url,
+            ref name,
+            ref dimensions,
+            ref key_env,
+        } = project.search;
+        if embedder.is_some()
+            || model.is_some()
+            || url.is_some()
+            || name.is_some()
+            || dimensions.is_some()
+            || key_env.is_some()
+        {
+            warnings.push("the project chooses an embedder; only the user's configuration can".to_owned());
+        }
         if project.audit.anchor.is_some() {
             warnings.push("the project sets `audit.anchor`; only the user's configuration can".to_owned());
         }
@@ -162,6 +202,15 @@ impl Config {
                 project_required: project.rules.required.unwrap_or(false),
             },
             anchor: user.audit.anchor.clone(),
+            search: SearchSettings {
+                embedder: user.search.embedder.unwrap_or_default(),
+                model: user.search.model.clone(),
+                url: user.search.url.clone(),
+                name: user.search.name.clone(),
+                dimensions: user.search.dimensions.map(usize::from),
+                key_env: user.search.key_env.clone(),
+                usage: user.search.usage.unwrap_or(true) && project.search.usage.unwrap_or(true),
+            },
             rates: user.rates.tightened_by(&project.rates),
             loops: user.loops.tightened_by(&project.loops),
             budget: user.budget.tightened_by(&project.budget),

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::{Corrupt, Spot};
+use crate::checksum::checksum;
 use crate::kind::Kind;
 
 /// Spots in a bucket, on average: about one kilobyte.
@@ -45,6 +46,34 @@ impl Buckets {
         Ok(spots)
     }
 
+    /// Shows every spot there is, in no order: row, id and form. The ids are looked at only so far that they are
+    /// names which stay in their folder.
+    pub(super) fn each(&self, folders: usize, see: &mut dyn FnMut(u32, &str, Kind)) -> Result<(), Corrupt> {
+        let size = self.end.checked_sub(self.start).and_then(|size| usize::try_from(size).ok());
+        let mut bytes = vec![0; size.ok_or(Corrupt)?];
+        // At once: a read for each bucket would cost as much as the stats that follow.
+        self.file.read_exact_at(&mut bytes, self.start).map_err(|_| Corrupt)?;
+        let (directory, body) = bytes.split_at_checked(self.count as usize * LINE).ok_or(Corrupt)?;
+        let mut directory = Bytes(directory);
+        for _ in 0..self.count {
+            let (offset, length, sum) = (directory.u32()? as usize, directory.u32()?, directory.u64()?);
+            let end = offset.checked_add(length as usize).ok_or(Corrupt)?;
+            let bucket = body.get(offset..end).ok_or(Corrupt)?;
+            if sum != checksum(bucket) {
+                return Err(Corrupt);
+            }
+            let mut reader = Bytes(bucket);
+            while !reader.0.is_empty() {
+                let (id, folder, kind) = reader.spot(folders)?;
+                if !is_plain(id) {
+                    return Err(Corrupt);
+                }
+                see(folder, id, kind);
+            }
+        }
+        Ok(())
+    }
+
     fn bucket(
         &self,
         number: u32,
@@ -59,26 +88,20 @@ impl Buckets {
             .read_exact_at(&mut line, self.start + u64::from(number) * LINE as u64)
             .map_err(|_| Corrupt)?;
         let mut line = Bytes(&line);
-        let (offset, length, checksum) = (u64::from(line.u32()?), line.u32()?, line.u64()?);
+        let (offset, length, sum) = (u64::from(line.u32()?), line.u32()?, line.u64()?);
         let offset = self.start + u64::from(self.count) * LINE as u64 + offset;
         if length > MAX_BUCKET || offset + u64::from(length) > self.end {
             return Err(Corrupt);
         }
         let mut bytes = vec![0; length as usize];
         self.file.read_exact_at(&mut bytes, offset).map_err(|_| Corrupt)?;
-        if checksum != self::checksum(&bytes) {
+        if sum != checksum(&bytes) {
             return Err(Corrupt);
         }
         let mut reader = Bytes(&bytes);
         let mut spots = Vec::new();
         while !reader.0.is_empty() {
-            let length = usize::from(reader.u8()?);
-            let id = std::str::from_utf8(reader.take(length)?).map_err(|_| Corrupt)?;
-            let folder = reader.u32()?;
-            let kind = Kind::of_code(reader.u8()?).ok_or(Corrupt)?;
-            if folder as usize >= folders {
-                return Err(Corrupt);
-            }
+            let (id, folder, kind) = reader.spot(folders)?;
             if wanted(id) {
                 spots.push(Spot { id: ToolId::parse(id).map_err(|_| Corrupt)?, folder, kind });
             }
@@ -116,19 +139,10 @@ fn bucket_of(id: &str, count: u32) -> u32 {
     u32::try_from(hash % u64::from(count.max(1))).unwrap_or(0)
 }
 
-/// Against accidents, not against people: whoever can write the index can write the tools.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
-    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |state: u64, word: u64| (state ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    let state = words
-        .iter()
-        .fold(mix(MULTIPLIER, bytes.len() as u64), |state, word| mix(state, u64::from_le_bytes(*word)));
-    mix(mix(state, u64::from_le_bytes(last)), MULTIPLIER)
+/// Whether an id is made of what ids are made of. Reading it whole would cost an allocation each.
+fn is_plain(id: &str) -> bool {
+    id.starts_with(|first: char| first.is_ascii_lowercase())
+        && id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.'))
 }
 
 /// Bytes that are taken from the front, or found too short.
@@ -139,6 +153,15 @@ impl<'a> Bytes<'a> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(Corrupt)?;
         self.0 = rest;
         Ok(taken)
+    }
+
+    /// One spot: id, row and form. A row that the index does not have is corrupt.
+    fn spot(&mut self, folders: usize) -> Result<(&'a str, u32, Kind), Corrupt> {
+        let length = usize::from(self.u8()?);
+        let id = std::str::from_utf8(self.take(length)?).map_err(|_| Corrupt)?;
+        let folder = self.u32()?;
+        let kind = Kind::of_code(self.u8()?).ok_or(Corrupt)?;
+        if folder as usize >= folders { Err(Corrupt) } else { Ok((id, folder, kind)) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {

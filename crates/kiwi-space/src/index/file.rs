@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use super::buckets::{self, Buckets, Bytes};
 use super::{Corrupt, Row, Snapshot, Spot, Spots};
+use crate::checksum::checksum;
 use crate::kind::TREES;
 use crate::root::{Root, is_inside, length};
 use crate::stamp::Stamp;
@@ -38,7 +39,7 @@ fn read(file: File, size: u64) -> Result<Snapshot, Corrupt> {
     if head.take(MAGIC.len())? != MAGIC {
         return Err(Corrupt);
     }
-    let checksum = head.u64()?;
+    let sum = head.u64()?;
     let (end, table, folders, count) = (head.u64()?, head.u32()? as usize, head.u32()?, head.u32()?);
     let start = HEAD + table;
     if table > MAX_TABLE || size != end || size < start as u64 {
@@ -49,7 +50,7 @@ fn read(file: File, size: u64) -> Result<Snapshot, Corrupt> {
         file.read_exact_at(&mut bytes, 0).map_err(|_| Corrupt)?;
     }
     let summed = bytes.get(MAGIC.len() + 8..start).ok_or(Corrupt)?;
-    if checksum != buckets::checksum(summed) {
+    if sum != checksum(summed) {
         return Err(Corrupt);
     }
     let mut table = Bytes(bytes.get(HEAD..start).ok_or(Corrupt)?);
@@ -83,7 +84,7 @@ fn read_row(table: &mut Bytes<'_>) -> Result<Row, Corrupt> {
 pub(super) fn save(root: &Root, rows: &[Row], spots: &[Spot]) -> io::Result<()> {
     let bytes = encode(rows, spots)?;
     let folder = cache_folder(root)?;
-    let temporary = format!("{NAME}.{}-{:x}", std::process::id(), buckets::checksum(&thread_mark()));
+    let temporary = format!("{NAME}.{}-{:x}", std::process::id(), checksum(&thread_mark()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(&folder, temporary.as_str(), flags, Mode::from(0o644))?);
     let written = file
@@ -143,7 +144,7 @@ fn encode(rows: &[Row], spots: &[Spot]) -> io::Result<Vec<u8>> {
     }
     summed.append(&mut table);
     let mut out = MAGIC.to_vec();
-    out.extend_from_slice(&buckets::checksum(&summed).to_le_bytes());
+    out.extend_from_slice(&checksum(&summed).to_le_bytes());
     out.append(&mut summed);
     out.extend_from_slice(&buckets);
     Ok(out)

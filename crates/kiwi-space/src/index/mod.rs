@@ -113,6 +113,33 @@ impl Index {
         Ok(Everything { items, odd })
     }
 
+    /// Every tool in a row that is wanted, put into a collection by `add` as row, id and form; beside it the paths of
+    /// all rows. Nothing is built or written where nothing changed.
+    pub(crate) fn collect<T: Default>(
+        &self,
+        root: &Root,
+        counters: &Counters,
+        is_wanted: impl Fn(&str) -> bool,
+        add: impl Fn(&mut T, u32, &str, Kind),
+    ) -> Result<(Vec<String>, T), SpaceError> {
+        let collect = |snapshot: &Snapshot| {
+            let wanted: Vec<bool> = snapshot.rows.iter().map(|row| is_wanted(&row.path)).collect();
+            let mut all = T::default();
+            snapshot.each(&mut |row, id, kind| {
+                if wanted.get(row as usize) == Some(&true) {
+                    add(&mut all, row, id, kind);
+                }
+            })?;
+            Ok((snapshot.rows.iter().map(|row| row.path.clone()).collect(), all))
+        };
+        if let Ok(collected) = collect(&*self.current(root, counters)?) {
+            return Ok(collected);
+        }
+        counters.add(Counter::IndexRebuilds);
+        let (snapshot, _) = self.rebuild(root, counters)?;
+        Ok(collect(&snapshot).unwrap_or_else(|Corrupt| (Vec::new(), T::default())))
+    }
+
     /// Looks at every folder again, whatever the stamps say.
     pub(crate) fn rebuild(
         &self,
@@ -213,6 +240,19 @@ impl Snapshot {
         }
         found.insert(id.clone(), Arc::clone(&spots));
         Ok(spots)
+    }
+
+    /// Shows every spot: row, id and form.
+    fn each(&self, see: &mut dyn FnMut(u32, &str, Kind)) -> Result<(), Corrupt> {
+        match &self.spots {
+            Spots::Memory(spots) => {
+                for spot in spots {
+                    see(spot.folder, spot.id.as_str(), spot.kind);
+                }
+                Ok(())
+            }
+            Spots::File(buckets) => buckets.each(self.rows.len(), see),
+        }
     }
 
     fn items(&self, spots: &[Spot]) -> Vec<Item> {

@@ -4,11 +4,12 @@
 //! lookups the folders are watched; as long as the kernel is quiet they are as they were. Whatever it reports, and an
 //! overflow of its queue too, only means that the stamps are compared again.
 
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::inotify::WatchFlags;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
+use crate::notice;
 use crate::root::Root;
 
 /// A process that asks less often than this is gone before watching pays.
@@ -39,7 +40,7 @@ impl Watch {
     pub(super) fn is_quiet(&self, root: &Root) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Watched { events, root: watched } = &*state else { return false };
-        let quiet = identity(root) == Some(*watched) && is_silent(events);
+        let quiet = root.identity() == Some(*watched) && is_silent(events);
         if !quiet {
             // What was told once is not told again: until the folders are compared nothing is known.
             *state = State::New;
@@ -65,28 +66,12 @@ impl Watch {
 }
 
 fn begin(root: &Root, paths: &mut dyn Iterator<Item = &str>) -> Option<State> {
-    let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-    let wanted = WatchFlags::CREATE
-        | WatchFlags::DELETE
-        | WatchFlags::MOVE
-        | WatchFlags::DELETE_SELF
-        | WatchFlags::MOVE_SELF
-        | WatchFlags::ATTRIB
-        | WatchFlags::ONLYDIR
-        | WatchFlags::DONT_FOLLOW;
+    let events = notice::queue()?;
     // The root too: a folder that is not there yet is made in one that is.
     for path in std::iter::once("").chain(paths) {
-        match inotify::add_watch(&events, root.absolute(path), wanted) {
-            Ok(_) | Err(Errno::NOENT) => {}
-            Err(_) => return None,
-        }
+        notice::ask(&events, &root.absolute(path), WatchFlags::empty()).ok()?;
     }
-    Some(State::Watched { events, root: identity(root)? })
-}
-
-fn identity(root: &Root) -> Option<(u64, u64)> {
-    let stat = rustix::fs::fstat(root.fd()).ok()?;
-    Some((stat.st_dev, stat.st_ino))
+    Some(State::Watched { events, root: root.identity()? })
 }
 
 /// Whether there is nothing to read.

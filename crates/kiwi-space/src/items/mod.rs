@@ -2,7 +2,7 @@
 
 mod directive;
 mod knowledge;
-mod walk;
+pub(crate) mod walk;
 
 use kiwi_model::{Digest, ErrorKind, Explain as _, Fault, Space};
 use serde::Serialize;
@@ -186,17 +186,17 @@ impl Spaces {
 
     fn system_texts(&self, kind: TextKind) -> Vec<ListedText> {
         let paths = self.system_files(kind.folder()).into_iter();
-        paths
-            .filter_map(|path| {
-                let below = path.strip_prefix(kind.folder())?.trim_start_matches('/');
-                let name = walk::Name::of(below)?;
-                let shown = format!("system:{path}");
-                let place = name.place(kind, Space::System, &shown);
-                let bytes = self.system_file(path).map_err(|error: SpaceError| error.fault());
-                let result = bytes.and_then(|bytes| place.read(bytes.unwrap_or_default())).map(Arc::new);
-                Some(ListedText { id_hint: name.id.to_owned(), path: shown.clone(), result })
-            })
-            .collect()
+        paths.filter_map(|path| self.system_text(kind, path)).collect()
+    }
+
+    /// Reads one embedded file; `None` if its name is that of no item.
+    pub(crate) fn system_text(&self, kind: TextKind, path: &str) -> Option<ListedText> {
+        let name = walk::Name::of(walk::below(path, kind)?)?;
+        let shown = format!("system:{path}");
+        let place = name.place(kind, Space::System, &shown);
+        let bytes = self.system_file(path).map_err(|error: SpaceError| error.fault());
+        let result = bytes.and_then(|bytes| place.read(bytes.unwrap_or_default())).map(Arc::new);
+        Some(ListedText { id_hint: name.id.to_owned(), path: shown.clone(), result })
     }
 }
 

@@ -18,7 +18,7 @@ const SUFFIX: &str = ".md";
 const SKILL: &str = "SKILL.md";
 
 /// What a path below the kind's folder says.
-pub(super) struct Name<'a> {
+pub(crate) struct Name<'a> {
     pub id: &'a str,
     category: &'a str,
     is_skill: bool,
@@ -41,63 +41,108 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Every item of a kind.
-pub(super) fn all(root: &Root, kind: TextKind, space: Space) -> Result<Vec<ListedText>, SpaceError> {
-    let mut listed = Vec::new();
+/// What a walk meets.
+pub(crate) enum Met<'a> {
+    /// A file that may be an item: its folder and its name.
+    File(&'a str, &'a str),
+    /// A folder that is looked through.
+    Folder(&'a str),
+    /// Something that is not looked at, and why.
+    Odd(&'a str, PathProblem),
+}
+
+/// Shows everything below the folder of a kind; more than `most` names are refused.
+pub(crate) fn walk(
+    root: &Root,
+    kind: TextKind,
+    most: usize,
+    see: &mut dyn FnMut(Met<'_>),
+) -> Result<(), SpaceError> {
     let mut folders = vec![(kind.folder().to_owned(), 0_usize)];
     let mut seen = 0_usize;
     while let Some((folder, depth)) = folders.pop() {
         let Ok(fd) = root.open_plain_folder(&folder) else {
             // The folder of the kind need not be there; one inside that cannot be opened is told.
             if depth > 0 {
-                listed.push(odd(root, &folder, PathProblem::Unreadable));
+                see(Met::Odd(&folder, PathProblem::Unreadable));
             }
             continue;
         };
+        see(Met::Folder(&folder));
         let entries = Dir::new(fd).map_err(|error| SpaceError::unreadable(root.absolute(&folder), error))?;
         for entry in entries {
             let Ok(entry) = entry else {
-                listed.push(odd(root, &folder, PathProblem::Unreadable));
+                see(Met::Odd(&folder, PathProblem::Unreadable));
                 break;
             };
             let Ok(name) = entry.file_name().to_str() else {
-                listed.push(odd(root, &folder, PathProblem::NotUtf8));
+                see(Met::Odd(&folder, PathProblem::NotUtf8));
                 continue;
             };
             if name.starts_with('.') {
                 continue;
             }
             seen += 1;
-            if seen > MOST_FILES {
+            if seen > most {
                 let path = show(&root.absolute(kind.folder()));
-                return Err(SpaceError::TooLarge { path, what: "files", limit: MOST_FILES as u64 });
+                return Err(SpaceError::TooLarge { path, what: "files", limit: most as u64 });
             }
-            let path = format!("{folder}/{name}");
-            match kind_of(root, &path, entry.file_type()) {
-                FileType::Directory if depth < DEEPEST => folders.push((path, depth + 1)),
-                FileType::Directory => listed.push(odd(root, &path, PathProblem::TooDeep)),
-                _ => listed.extend(one(root, &path, kind, space)),
+            let path = || format!("{folder}/{name}");
+            match kind_of(root, path, entry.file_type()) {
+                FileType::Directory if depth < DEEPEST => folders.push((path(), depth + 1)),
+                FileType::Directory => see(Met::Odd(&path(), PathProblem::TooDeep)),
+                _ => see(Met::File(&folder, name)),
             }
         }
     }
+    Ok(())
+}
+
+/// Every item of a kind.
+pub(super) fn all(root: &Root, kind: TextKind, space: Space) -> Result<Vec<ListedText>, SpaceError> {
+    let mut listed = Vec::new();
+    walk(root, kind, MOST_FILES, &mut |met| match met {
+        Met::File(folder, name) => listed.extend(one(root, &format!("{folder}/{name}"), kind, space)),
+        Met::Folder(_) => {}
+        Met::Odd(path, problem) => listed.push(odd(root, path, problem)),
+    })?;
     Ok(listed)
 }
 
-fn kind_of(root: &Root, path: &str, told: FileType) -> FileType {
+fn kind_of(root: &Root, path: impl Fn() -> String, told: FileType) -> FileType {
     match told {
-        FileType::Unknown => root.stat(path).map_or(told, |stat| FileType::from_raw_mode(stat.st_mode)),
+        FileType::Unknown => root.stat(&path()).map_or(told, |stat| FileType::from_raw_mode(stat.st_mode)),
         told => told,
     }
 }
 
-fn one(root: &Root, path: &str, kind: TextKind, space: Space) -> Option<ListedText> {
-    let below = path.strip_prefix(kind.folder())?.trim_start_matches('/');
-    let name = Name::of(below)?;
+/// Reads one file; `None` if its name is that of no item.
+pub(crate) fn one(root: &Root, path: &str, kind: TextKind, space: Space) -> Option<ListedText> {
+    let name = Name::of(below(path, kind)?)?;
     let shown = show(&root.absolute(path));
     let place = name.place(kind, space, &shown);
     let bytes = bytes(root, path).map_err(|error| error.fault());
     let result = bytes.and_then(|bytes| place.read(&bytes)).map(Arc::new);
     Some(ListedText { id_hint: name.id.to_owned(), path: shown.clone(), result })
+}
+
+/// Whether a path from the space's root is that of an item, by its spelling alone.
+pub(crate) fn is_item(path: &str, kind: TextKind) -> bool {
+    below(path, kind).and_then(Name::of).is_some()
+}
+
+/// Whether the walk would come to a file.
+pub(crate) fn reaches(root: &Root, path: &str, kind: TextKind) -> bool {
+    let Some((folder, _)) = path.rsplit_once('/') else { return false };
+    let is_seen = path.split('/').all(|part| !part.starts_with('.'));
+    // The kind's own folder is not counted.
+    let is_deep = folder.split('/').count() > DEEPEST + 1;
+    is_item(path, kind) && is_seen && !is_deep && root.open_plain_folder(folder).is_ok()
+}
+
+/// What stands behind the kind's folder.
+pub(super) fn below(path: &str, kind: TextKind) -> Option<&str> {
+    path.strip_prefix(kind.folder())?.strip_prefix('/')
 }
 
 fn bytes(root: &Root, path: &str) -> Result<Vec<u8>, SpaceError> {

@@ -5,7 +5,7 @@ mod record;
 mod stage;
 
 pub use install::{Install, Installed};
-pub(crate) use record::{Evidence, Records};
+pub(crate) use record::{Evidence, RECORDS, Records, note_path, notes, record_path};
 pub use record::{Record, RecordedFile};
 pub use stage::{NewFile, Staged};
 
@@ -22,11 +22,13 @@ use crate::index::Odd;
 use crate::kind::Item;
 use crate::root::Root;
 use crate::spaces::{Home, Spaces};
-use record::{note_path, record_path};
 
-const FOLDER: &str = "packages";
+/// Where packages lie in a space.
+pub(crate) const FOLDER: &str = "packages";
 /// Packages on their way in or out. A name that starts with a dot is never a package.
-const STAGING: &str = ".staging-";
+pub(crate) const STAGING: &str = ".staging-";
+/// What writers of packages lock.
+pub(crate) const LOCK: &str = ".lock";
 
 /// The installed packages of one space, for those who write them.
 pub struct Packages<'a> {
@@ -77,7 +79,7 @@ impl Packages<'_> {
 
 /// Refuses folders that lead out of the space: a cloned project could point them anywhere.
 fn stay_inside(root: &Root, id: &ToolId) -> Result<(), SpaceError> {
-    for relative in [FOLDER.to_owned(), format!("{FOLDER}/.records"), format!("{FOLDER}/{id}")] {
+    for relative in [FOLDER.to_owned(), RECORDS.to_owned(), format!("{FOLDER}/{id}")] {
         if root.stat(&relative).is_some() {
             drop(root.open_folder(&relative)?);
         }
@@ -87,7 +89,7 @@ fn stay_inside(root: &Root, id: &ToolId) -> Result<(), SpaceError> {
 
 /// One writer at a time; held until the file is closed.
 fn lock(packages: &Path) -> Result<File, SpaceError> {
-    let path = packages.join(".lock");
+    let path = packages.join(LOCK);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| SpaceError::unwritable(&path, error))?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)

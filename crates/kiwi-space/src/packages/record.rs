@@ -18,6 +18,9 @@ use crate::root::Root;
 /// A record of 20,000 files with long names stays below this.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// The folder that holds the records of a space's packages.
+pub(crate) const RECORDS: &str = "packages/.records";
+
 /// The record of an installed package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -58,12 +61,17 @@ impl Record {
 
 /// Where the record of a package lies, from the space's root.
 pub(crate) fn record_path(id: &ToolId, version: &Version) -> String {
-    format!("packages/.records/{id}@{version}.json")
+    format!("{RECORDS}/{id}@{version}.json")
 }
 
 /// Where the note of a package lies, from the user space's root. `owner` names the space it was installed in.
 pub(crate) fn note_path(owner: &str, id: &ToolId, version: &Version) -> String {
-    format!("packages/.noted/{owner}/{id}@{version}.json")
+    format!("{}/{id}@{version}.json", notes(owner))
+}
+
+/// The folder of the user space that holds the notes of a space's packages.
+pub(crate) fn notes(owner: &str) -> String {
+    format!("packages/.noted/{owner}")
 }
 
 /// Parsed records, by their bytes.
