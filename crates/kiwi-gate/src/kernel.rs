@@ -7,7 +7,7 @@ use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, ErrorKind, Explain, Fault, Status, ToolRef, canonical};
 use kiwi_rules::DenialReason;
-use kiwi_space::{Config, Profile, Spaces, UnknownProfile};
+use kiwi_space::{Config, Profile, Spaces, Transport, UnknownProfile};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +18,7 @@ use crate::admission::{Admission, OnDeny};
 use crate::agreement::Planned;
 use crate::audit::{AuditLog, Durability, Place, now};
 use crate::catalogue::Catalogue;
+use crate::finding::Finder;
 use crate::host::Host;
 use crate::keyring;
 use crate::outcome::{Outcome, Timing};
@@ -41,8 +42,9 @@ pub struct Kernel {
     pub(crate) admission: Arc<Admission>,
     tool_lock: Arc<ToolLock>,
     pub(crate) stages: Vec<Box<dyn Stage>>,
+    pub(crate) finder: Arc<Finder>,
     /// What the configuration gave rise to say.
-    notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Kernel {
@@ -60,6 +62,7 @@ impl Kernel {
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
         let upstreams = upstream::servers(&spaces, &host, &launcher, &http, &vault);
+        let finder = Arc::new(Finder::new(&spaces, &upstreams, &admission, &host, &config));
         let dispatch = Dispatch {
             project: spaces.project_root().unwrap_or(&host.cwd).to_path_buf(),
             host: Arc::clone(&host),
@@ -108,6 +111,7 @@ impl Kernel {
             admission,
             tool_lock,
             stages,
+            finder,
             notices,
         })
     }
@@ -210,6 +214,9 @@ impl Kernel {
             }
             Err(fault) => (Reply::default(), Some(fault)),
         };
+        if error.is_none() && !request.dry_run {
+            self.note_use(request.session, request.tool.id.as_str());
+        }
         let outcome = Outcome {
             status: error.as_ref().map_or(Status::Success, |fault| fault.kind.status()),
             tool: None,
@@ -263,13 +270,15 @@ impl Kernel {
 
     /// The profile that a request has by the way it came in.
     pub(crate) fn profile(&self, request: &Request) -> Result<Profile, Fault> {
-        let narrower = request.narrower.as_deref();
-        let mut profile = self
-            .config
-            .profile(request.transport, self.host.is_unattended(), narrower)
-            .map_err(|unknown| unknown_profile(&unknown))?;
+        let mut profile = self.profile_of(request.transport, request.narrower.as_deref())?;
         profile.layers.extend(request.permissions.iter().flatten().cloned());
         Ok(profile)
+    }
+
+    /// The profile of those who come in some way, and of them those who ask for less.
+    pub(crate) fn profile_of(&self, transport: Transport, narrower: Option<&str>) -> Result<Profile, Fault> {
+        let profile = self.config.profile(transport, self.host.is_unattended(), narrower);
+        profile.map_err(|unknown| unknown_profile(&unknown))
     }
 
     /// What would happen, without it happening.

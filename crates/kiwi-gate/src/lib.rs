@@ -19,6 +19,7 @@ mod confine;
 mod credentials;
 mod encodings;
 mod explain;
+mod finding;
 mod help;
 mod host;
 mod kernel;
@@ -54,6 +55,9 @@ pub use cache::{Cache, CacheItem, CacheKind};
 pub use check::Finding;
 pub use credentials::{Auth, Login};
 pub use explain::{Explanation, JudgeAnswer};
+pub use finding::{
+    Asker, Found, FoundItem, Hurried, Keeping, Overview, Progress, Search, TierCheck, TierState, signature,
+};
 pub use help::{Attempts, CallLine, Help, HelpRequest, SessionDetail, SessionSummary, Signal, StuckReview};
 pub use host::Host;
 pub use kernel::Kernel;

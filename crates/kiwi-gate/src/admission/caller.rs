@@ -1,6 +1,7 @@
 //! What the caller's profile says about a call.
 
 use kiwi_chain::Form;
+use kiwi_space::Profile;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -57,24 +58,25 @@ impl Admission {
         let is_lasting = call.request.permissions.is_empty()
             && call.profile.layers.iter().all(|layer| layer.permissions.deny.is_empty());
         if !is_lasting {
-            return self.new_context(call).map(Arc::new);
+            return self.new_context(call.profile).map(Arc::new);
         }
         let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (call.profile.name.clone(), call.profile.is_agent);
         if let Some(context) = contexts.get(&key) {
             return Ok(Arc::clone(context));
         }
-        let context = Arc::new(self.new_context(call)?);
+        let context = Arc::new(self.new_context(call.profile)?);
         contexts.insert(key, Arc::clone(&context));
         Ok(context)
     }
 
-    fn new_context(&self, call: &Call<'_>) -> Result<PermissionContext, Box<Objection>> {
+    /// What a profile allows, as things are now.
+    pub(crate) fn new_context(&self, profile: &Profile) -> Result<PermissionContext, Box<Objection>> {
         let mut context = PermissionContext::everything();
-        for layer in &call.profile.layers {
+        for layer in &profile.layers {
             context = context.and(Layer::new(&layer.source, &layer.permissions, self.root())?);
         }
-        if call.profile.is_agent {
+        if profile.is_agent {
             let protected = Protected::new(self.spaces.project_root(), self.spaces.user_root());
             context = context.protecting(protected);
         }

@@ -1,0 +1,64 @@
+//! Indexes of a process that lives on: a thread indexes what changes, so that a search finds it indexed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use kiwi_model::Space;
+
+use super::{Finder, Progress};
+use crate::kernel::Kernel;
+
+/// How often the kernel is asked whether anything changed.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Keeps indexes in step until it is dropped.
+pub struct Keeping {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Kernel {
+    /// Keeps the indexes in step from now on.
+    pub fn keep_indexes(&self) -> Keeping {
+        self.finder.is_kept.store(true, Ordering::Release);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (finder, over) = (Arc::downgrade(&self.finder), Arc::clone(&is_over));
+        let thread =
+            std::thread::Builder::new().name("index".into()).spawn(move || keep(&finder, &over)).ok();
+        Keeping { is_over, thread }
+    }
+}
+
+fn keep(finder: &Weak<Finder>, over: &Arc<AtomicBool>) {
+    let progress = Background(Arc::clone(over));
+    while !over.load(Ordering::Acquire) {
+        let Some(finder) = finder.upgrade() else { return };
+        // What it has to say is said again to whoever searches.
+        let _ = finder.catch_up(None, true, &progress);
+        drop(finder);
+        std::thread::park_timeout(PAUSE);
+    }
+}
+
+/// Nobody is told; but it stops when its process does.
+struct Background(Arc<AtomicBool>);
+
+impl Progress for Background {
+    fn at(&self, _: Space, _: u64, _: u64) {}
+
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Finding items: the one search of every face.
+//!
+//! Each space on disk has an index of its own beside its items (`tier`), kept in step by looking at what changed (`step`).
+//! Whatever is found is looked at once more before it is shown (`sight`): it must still be what was indexed, it must be
+//! what a call would use, and the caller must be allowed to call it. So an index that lags behind can miss something for a
+//! moment, but never shows what may not be seen.
+
+mod document;
+mod embedder;
+mod kept;
+mod sight;
+mod step;
+mod tier;
+mod usage;
+
+pub use document::signature;
+pub use kept::Keeping;
+pub use step::{Hurried, Progress};
+pub use tier::{TierCheck, TierState};
+
+use kiwi_mcp::Upstreams;
+use kiwi_model::{ErrorKind, Fault, Space};
+use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Query, SearchError, View};
+use kiwi_space::{Config, Spaces, Transport};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::admission::Admission;
+use crate::catalogue::Catalogue;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::request::Session;
+use sight::Sight;
+use tier::Tier;
+use usage::Usage;
+
+/// Nearest first, as a call looks.
+const ORDER: [Space; 3] = [Space::Project, Space::User, Space::System];
+/// Hits that anybody reads.
+pub(crate) const MOST_HITS: usize = 1000;
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// In whatever words; nothing means what was used lately.
+    pub text: String,
+    /// Which items count.
+    pub filter: Filter,
+    /// Only in this space.
+    pub space: Option<Space>,
+    /// How many are wanted.
+    pub limit: usize,
+    /// Which legs are asked.
+    pub mode: Mode,
+}
+
+impl Search {
+    /// The ten that fit best.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), filter: Filter::default(), space: None, limit: 10, mode: Mode::default() }
+    }
+}
+
+/// Who looks for it.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    /// The way they came in.
+    pub transport: Transport,
+    /// A profile that allows less, where they ask for it.
+    pub narrower: Option<String>,
+    /// What their calls count in.
+    pub session: Session,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Best first.
+    pub hits: Vec<FoundItem>,
+    /// How long it took, what had to be indexed first aside.
+    pub took: Duration,
+    /// Worth saying.
+    pub warnings: Vec<String>,
+}
+
+/// What there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Overview {
+    /// Tools to call.
+    pub tools: u64,
+    /// Tools of upstream servers.
+    pub upstream: u64,
+    /// Directives.
+    pub directives: u64,
+    /// Knowledge entries.
+    pub knowledge: u64,
+    /// Some tools by name: those that were used lately, then those of the nearest space.
+    pub names: Vec<String>,
+}
+
+/// An item that was found.
+#[derive(Debug, Clone)]
+pub struct FoundItem {
+    /// Where it lies.
+    pub space: Space,
+    /// The item, what was said for it, and why it was found.
+    pub hit: Hit,
+}
+
+/// The indexes of all spaces, made when they are first asked for: most commands look for nothing.
+pub(crate) struct Finder {
+    catalogue: Arc<Catalogue>,
+    admission: Arc<Admission>,
+    host: Arc<Host>,
+    config: Arc<Config>,
+    made: OnceLock<Result<Made, Fault>>,
+    is_kept: AtomicBool,
+    usage: Usage,
+}
+
+struct Made {
+    embedder: Arc<dyn Embedder>,
+    tiers: Vec<Tier>,
+}
+
+impl Finder {
+    pub fn new(
+        spaces: &Arc<Spaces>,
+        upstreams: &Arc<Upstreams>,
+        admission: &Arc<Admission>,
+        host: &Arc<Host>,
+        config: &Arc<Config>,
+    ) -> Self {
+        Self {
+            catalogue: Arc::new(Catalogue { spaces: Arc::clone(spaces), upstreams: Arc::clone(upstreams) }),
+            admission: Arc::clone(admission),
+            host: Arc::clone(host),
+            config: Arc::clone(config),
+            made: OnceLock::new(),
+            is_kept: AtomicBool::new(false),
+            usage: Usage::new(spaces.ai(Space::User), config.search.usage),
+        }
+    }
+
+    fn made(&self) -> Result<&Made, Fault> {
+        let make = || {
+            let embedder = embedder::embedder(&self.config.search, &self.host)?;
+            let spaces = &self.catalogue.spaces;
+            let is_there = |space: &Space| *space == Space::System || spaces.ai(*space).is_some();
+            let tier = |space| Tier::new(space, Arc::clone(&self.catalogue), Arc::clone(&embedder));
+            Ok(Made { tiers: ORDER.into_iter().filter(is_there).map(tier).collect(), embedder })
+        };
+        self.made.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    fn tiers(&self, space: Option<Space>) -> Result<Vec<&Tier>, Fault> {
+        let is_meant = |tier: &&Tier| space.is_none_or(|space| space == tier.space);
+        let tiers: Vec<&Tier> = self.made()?.tiers.iter().filter(is_meant).collect();
+        if self.is_kept.load(Ordering::Acquire) {
+            for tier in &tiers {
+                tier.keep();
+            }
+        }
+        Ok(tiers)
+    }
+
+    /// Brings every index up to date as far as that takes no time worth mentioning; `patient` waits for all of it.
+    fn catch_up(
+        &self,
+        space: Option<Space>,
+        patient: bool,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, Fault> {
+        let tiers = self.tiers(space)?.into_iter();
+        Ok(tiers.flat_map(|tier| tier.catch_up(patient, progress)).collect())
+    }
+
+    fn search(&self, search: &Search, sight: &Sight<'_>) -> Result<Vec<FoundItem>, Fault> {
+        let tiers = self.tiers(search.space)?;
+        let mut views: Vec<(Space, Arc<View>)> = Vec::new();
+        for tier in &tiers {
+            if let Some(view) = tier.view()? {
+                views.push((tier.space, view));
+            }
+        }
+        let plain: Vec<&View> = views.iter().map(|(_, view)| view.as_ref()).collect();
+        let space_of = |tier: usize| views.get(tier).map_or(Space::System, |(space, _)| *space);
+        let may_see = |tier: usize, key: &str, item: &Item| sight.shows(space_of(tier), key, item);
+        let limit = search.limit.min(MOST_HITS);
+        let text = search.text.trim();
+        let hits = if text.is_empty() {
+            self.usage.lately(&plain, &search.filter, limit, &may_see)
+        } else {
+            let usage = |item: &Item| self.usage.of(item);
+            let query = Query {
+                text,
+                filter: &search.filter,
+                limit,
+                mode: search.mode,
+                may_see: &may_see,
+                usage: &usage,
+            };
+            kiwi_search::search(&plain, &query)
+        };
+        let hits = hits.map_err(|error| fault(&error))?;
+        Ok(hits.into_iter().map(|hit| FoundItem { space: space_of(hit.tier), hit }).collect())
+    }
+}
+
+impl Kernel {
+    /// Finds items that whoever asks may see. Blocks: for a thread that may wait.
+    pub fn search(&self, search: &Search, asker: &Asker, progress: &dyn Progress) -> Result<Found, Fault> {
+        let profile = self.profile_of(asker.transport, asker.narrower.as_deref())?;
+        let finder = &self.finder;
+        let mut warnings = self.notices.clone();
+        warnings.extend(finder.catch_up(search.space, progress.is_patient(), progress)?);
+        let begun = Instant::now();
+        let sight = Sight::new(&finder.catalogue, &finder.admission, &profile, search.space)?;
+        let hits = match contained(|| finder.search(search, &sight)) {
+            Ok(hits) => hits,
+            Err(problem) => {
+                // Whatever is wrong with an index, it can be made again.
+                warnings.push(format!("{}; the search index is built again", problem.message));
+                for tier in finder.tiers(search.space)? {
+                    warnings.extend(tier.rebuild(progress).map_err(|error| fault(&error))?);
+                }
+                finder.search(search, &sight)?
+            }
+        };
+        if !search.text.trim().is_empty() {
+            finder.usage.shown(asker.session, hits.iter().map(|found| &found.hit.item));
+        }
+        Ok(Found { hits, took: begun.elapsed(), warnings })
+    }
+
+    /// Notes that a tool was used, if it was found by a search before.
+    pub(crate) fn note_use(&self, session: Session, id: &str) {
+        self.finder.usage.used(session, id);
+    }
+
+    /// What there is in all, for whoever has to describe it.
+    pub fn overview(&self, names: usize) -> Result<Overview, Fault> {
+        let finder = &self.finder;
+        finder.catch_up(None, false, &Hurried)?;
+        let mut views = Vec::new();
+        for tier in finder.tiers(None)? {
+            views.extend(tier.view()?);
+        }
+        let views: Vec<&View> = views.iter().map(AsRef::as_ref).collect();
+        let count = |kind: Kind| views.iter().map(|view| view.count(kind)).sum();
+        let filter = Filter { kinds: vec![Kind::Tool, Kind::Mcp], ..Filter::default() };
+        let first = finder.usage.lately(&views, &filter, names, &|_, _, _| true);
+        let first = first.map_err(|error| fault(&error))?;
+        Ok(Overview {
+            tools: count(Kind::Tool),
+            upstream: count(Kind::Mcp),
+            directives: count(Kind::Directive),
+            knowledge: count(Kind::Knowledge),
+            names: first.into_iter().map(|hit| hit.item.id).collect(),
+        })
+    }
+
+    /// What there is of an index for a space.
+    pub fn index_states(&self, space: Option<Space>) -> Result<Vec<TierState>, Fault> {
+        let tiers = self.finder.tiers(space)?.into_iter();
+        tiers.map(|tier| tier.state().map_err(|error| fault(&error))).collect()
+    }
+
+    /// Brings the indexes up to date, all of it; `anew` throws away what there is.
+    pub fn index_build(
+        &self,
+        space: Option<Space>,
+        anew: bool,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, Fault> {
+        let mut warnings = Vec::new();
+        for tier in self.finder.tiers(space)? {
+            if anew {
+                warnings.extend(tier.rebuild(progress).map_err(|error| fault(&error))?);
+            } else {
+                warnings.extend(tier.build(progress).map_err(|error| fault(&error))?);
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// Holds the indexes against their items and their texts.
+    pub fn index_verify(
+        &self,
+        space: Option<Space>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<TierCheck>, Fault> {
+        let tiers = self.finder.tiers(space)?.into_iter();
+        tiers.map(|tier| tier.verify(progress).map_err(|error| fault(&error))).collect()
+    }
+
+    /// The embedder in force.
+    pub fn embedder(&self) -> Result<&str, Fault> {
+        self.finder.made().map(|made| made.embedder.id())
+    }
+}
+
+/// Runs something that reads an index; damage that makes the reader panic is damage like any other.
+fn contained<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Fault::new(ErrorKind::Internal, "the search index cannot be read")))
+}
+
+/// As faces show it.
+fn fault(error: &SearchError) -> Fault {
+    let hint = match error {
+        SearchError::Unusable { .. } => "see that the folder can be written, or remove it",
+        SearchError::Damaged { .. } => "`kiwi index build --anew` makes it again",
+        SearchError::Embed(_) => "see `search.embedder` in the user's configuration",
+    };
+    let kind = match error {
+        SearchError::Embed(_) => ErrorKind::UpstreamUnavailable,
+        _ => ErrorKind::Internal,
+    };
+    Fault::new(kind, error.to_string()).with_hint(hint)
+}

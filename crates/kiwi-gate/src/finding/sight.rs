@@ -1,0 +1,79 @@
+//! Whether a caller is shown an item.
+
+use kiwi_chain::Catalog as _;
+use kiwi_model::{ErrorKind, Fault, Space, ToolId};
+use kiwi_search::{Item, Kind};
+use kiwi_space::{Profile, Sighted};
+
+use crate::admission::Admission;
+use crate::catalogue::Catalogue;
+use crate::permission::{Need, PermissionContext};
+
+/// What one caller sees.
+pub(super) struct Sight<'a> {
+    catalogue: &'a Catalogue,
+    profile: &'a Profile,
+    context: PermissionContext,
+    /// Looking into one space, so that it does not matter what is nearer.
+    space: Option<Space>,
+}
+
+impl<'a> Sight<'a> {
+    pub fn new(
+        catalogue: &'a Catalogue,
+        admission: &Admission,
+        profile: &'a Profile,
+        space: Option<Space>,
+    ) -> Result<Self, Fault> {
+        let context = admission.new_context(profile).map_err(|objection| {
+            let why = format!("the profile `{}` cannot be read: {:?}", profile.name, objection.why);
+            Fault::new(ErrorKind::Denied, why).with_hint("mend it in `config/kiwi.toml`")
+        })?;
+        Ok(Self { catalogue, profile, context, space })
+    }
+
+    /// Whether an item is shown: it is allowed, it still is what was indexed, and it is what its name means.
+    pub fn shows(&self, space: Space, key: &str, item: &Item) -> bool {
+        self.allows(space, item) && self.stands(space, key, item)
+    }
+
+    /// Whether the caller could use it.
+    fn allows(&self, space: Space, item: &Item) -> bool {
+        if !matches!(item.kind, Kind::Tool | Kind::Mcp) {
+            return true;
+        }
+        let mut needs = vec![Need::tool(&item.id)];
+        match (item.kind, item.id.split_once('.')) {
+            (Kind::Mcp, Some((server, action))) => needs.push(Need::action(server, action)),
+            _ if !self.profile.spaces.contains(&space) => return false,
+            _ => {}
+        }
+        self.context.is_everything() || self.context.judge(&needs).is_empty()
+    }
+
+    /// Whether it is there as it was indexed.
+    fn stands(&self, space: Space, key: &str, item: &Item) -> bool {
+        if matches!(item.kind, Kind::Directive | Kind::Knowledge) {
+            let there = self.catalogue.spaces.at_key(space, key);
+            return there.is_ok_and(|there| matches!(there, Sighted::Text(text) if text.id == item.id));
+        }
+        let Ok(id) = ToolId::callable(&item.id) else { return false };
+        let order = super::ORDER.into_iter().filter(|it| self.space.is_none_or(|only| only == *it));
+        for nearer in order {
+            match self.catalogue.candidates(&id, nearer) {
+                Ok(candidates) if candidates.is_empty() => {}
+                Ok(candidates) if nearer == space => {
+                    let version = item.version.as_deref().unwrap_or_default();
+                    let best = candidates.iter().max_by(|a, b| a.version.cmp(&b.version));
+                    let best = best.filter(|best| best.version.to_string() == version);
+                    return best.is_some_and(|best| {
+                        self.catalogue.load(best).is_ok_and(|tool| kiwi_chain::verify(&tool).is_ok())
+                    });
+                }
+                // Something nearer has its name, or something of its name cannot be told apart.
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        false
+    }
+}

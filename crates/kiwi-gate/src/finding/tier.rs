@@ -1,0 +1,344 @@
+//! The index of one space.
+
+use kiwi_model::{Fault, Space};
+use kiwi_search::{Embedder, Index, KeyHash, SearchError, StaticEmbedder, View};
+use kiwi_space::{Stirred, Watcher};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::step::{Progress, Silent, Step, Work};
+use crate::catalogue::Catalogue;
+
+const FOLDER: &str = "vectors";
+/// More changes than this are left to whoever keeps the index, where somebody does.
+const FEW: usize = 500;
+/// How old a look may be where nobody is told of changes.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// Who does not want to wait waits so long for whoever indexes: for a first build longer than for a change.
+const FIRST: Duration = Duration::from_secs(3);
+const LATER: Duration = Duration::from_millis(300);
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// The index of a space, and what is known about how far it has got.
+pub(super) struct Tier {
+    pub space: Space,
+    catalogue: Arc<Catalogue>,
+    embedder: Arc<dyn Embedder>,
+    /// Whether somebody lives on and looks after it.
+    is_kept: AtomicBool,
+    /// Held for a moment only, so that searching never waits for indexing.
+    opened: Mutex<Opened>,
+    /// Held by whoever indexes.
+    state: Mutex<State>,
+}
+
+#[derive(Default, Clone)]
+struct Opened {
+    index: Option<Arc<Index>>,
+    /// Serves until the index that is wanted is complete.
+    before: Option<Arc<Index>>,
+}
+
+#[derive(Default)]
+struct State {
+    watcher: Option<Watcher>,
+    /// When everything was last looked at.
+    looked: Option<Instant>,
+    /// Whether there is work that was left for later.
+    is_behind: bool,
+}
+
+/// How far an index is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TierState {
+    /// Whose items.
+    pub space: Space,
+    /// Where it lies; nothing for one in memory.
+    pub folder: Option<PathBuf>,
+    /// Whose vectors it has.
+    pub embedder: String,
+    /// Items that can be found.
+    pub items: u64,
+    /// What lies where items lie and is none.
+    pub refused: u64,
+    /// Whether everything there is has been indexed.
+    pub complete: bool,
+    /// What is not indexed as it is now.
+    pub behind: u64,
+    /// Its files, in bytes.
+    pub bytes: u64,
+}
+
+/// What holding an index against its items showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TierCheck {
+    /// Whose items.
+    pub space: Space,
+    /// Documents that were compared.
+    pub documents: u64,
+    /// What is wrong, a line each.
+    pub faults: Vec<String>,
+}
+
+impl Tier {
+    pub fn new(space: Space, catalogue: Arc<Catalogue>, embedder: Arc<dyn Embedder>) -> Self {
+        Self {
+            space,
+            catalogue,
+            embedder,
+            is_kept: AtomicBool::new(false),
+            opened: Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state_of(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn to index, if it comes within a while.
+    fn state_soon(&self) -> Option<MutexGuard<'_, State>> {
+        let is_whole = || {
+            let index = self.opened().index.clone();
+            index.is_some_and(|index| index.view().is_ok_and(|view| view.is_complete()))
+        };
+        let begun = Instant::now();
+        loop {
+            match self.state.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if begun.elapsed() > FIRST => return None,
+                Err(TryLockError::WouldBlock) if begun.elapsed() > LATER && is_whole() => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(GLANCE),
+            }
+        }
+    }
+
+    /// The folder of the index; nothing for a space that is not on disk, or not there yet.
+    fn folder(&self) -> Option<PathBuf> {
+        self.catalogue.spaces.ai(self.space).filter(|ai| ai.is_dir()).map(|ai| ai.join(FOLDER))
+    }
+
+    /// The index, opened; nothing where there is no space.
+    fn open(&self, warnings: &mut Vec<String>) -> Result<Option<Arc<Index>>, SearchError> {
+        let mut opened = self.opened();
+        if let Some(index) = &opened.index {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let index = match self.folder() {
+            None if self.space != Space::System => return Ok(None),
+            // The system's items are few and never change while Kiwi runs; names and words rank them well enough.
+            None => Index::in_memory(Arc::new(StaticEmbedder::new()))?,
+            Some(folder) => match Index::open(&folder, Arc::clone(&self.embedder)) {
+                Ok((index, damage)) => {
+                    warnings.extend(damage.map(|damage| format!("{damage}; it is built again")));
+                    opened.before = self.earlier(&folder, &index)?;
+                    index
+                }
+                // A folder that cannot be written: what is found is found in memory.
+                Err(SearchError::Unusable { path, source }) => {
+                    warnings.push(format!(
+                        "`{}` cannot be written ({source}); searching without it",
+                        path.display()
+                    ));
+                    Index::in_memory(Arc::clone(&self.embedder))?
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Some(Arc::clone(opened.index.insert(Arc::new(index)))))
+    }
+
+    /// The index of the built-in embedder, if it is whole and the one that is wanted is not yet.
+    fn earlier(&self, folder: &std::path::Path, index: &Index) -> Result<Option<Arc<Index>>, SearchError> {
+        let plain: Arc<dyn Embedder> = Arc::new(StaticEmbedder::new());
+        let is_other = plain.id() != self.embedder.id();
+        if !is_other || index.view()?.is_complete() || !Index::exists(folder, plain.as_ref()) {
+            return Ok(None);
+        }
+        let (earlier, _) = Index::open(folder, plain)?;
+        Ok(earlier.view()?.is_complete().then(|| Arc::new(earlier)))
+    }
+
+    /// What can be searched now.
+    pub fn view(&self) -> Result<Option<Arc<View>>, Fault> {
+        let opened = self.opened().clone();
+        let index = match (&opened.index, &opened.before) {
+            (Some(index), Some(before)) => {
+                let is_whole = index.view().is_ok_and(|view| view.is_complete());
+                Some(if is_whole { index } else { before })
+            }
+            (index, _) => index.as_ref(),
+        };
+        index.map(|index| index.view().map_err(|error| super::fault(&error))).transpose()
+    }
+
+    /// Indexes what changed. Where somebody keeps the index, much is left to them.
+    pub fn catch_up(&self, patient: bool, progress: &dyn Progress) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let state = if patient { Some(self.state_of()) } else { self.state_soon() };
+        let Some(mut state) = state else {
+            warnings.push("items are being indexed; what is found may not be all there is".to_owned());
+            return warnings;
+        };
+        if let Err(error) = self.step(&mut state, patient, progress, &mut warnings) {
+            warnings.push(error.to_string());
+        }
+        warnings
+    }
+
+    fn step(
+        &self,
+        state: &mut State,
+        patient: bool,
+        progress: &dyn Progress,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), SearchError> {
+        let Some(index) = self.open(warnings)? else { return Ok(()) };
+        let most = if patient || !self.is_kept() { usize::MAX } else { FEW };
+        let Some(work) = self.stirred(state) else { return Ok(()) };
+        let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress };
+        let done = step.take(&work, most)?;
+        if matches!(work, Work::Everything) {
+            state.looked = Some(Instant::now());
+            state.is_behind = !done;
+        }
+        let before = if done { self.opened().before.take() } else { None };
+        if let (Some(_), Some(folder)) = (before, self.folder()) {
+            Index::remove_others(&folder, self.embedder.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// What there is to look at, if anything.
+    fn stirred(&self, state: &mut State) -> Option<Work> {
+        if self.space == Space::System {
+            return state.looked.is_none().then_some(Work::Everything);
+        }
+        if self.is_kept() && state.watcher.is_none() {
+            // Before everything is looked at, so that nothing falls between.
+            state.watcher = self.catalogue.spaces.watch(self.space).ok().flatten();
+            state.looked = None;
+        }
+        let told = state.watcher.as_mut().map(|watcher| watcher.wait(Duration::ZERO));
+        match (told, state.looked) {
+            _ if state.is_behind => Some(Work::Everything),
+            (Some(Stirred::Nothing), Some(_)) => Some(Work::Upstream),
+            (Some(Stirred::Folders(folders)), Some(_)) => Some(Work::Folders(folders)),
+            (None, Some(at)) if at.elapsed() < FRESH => None,
+            _ => Some(Work::Everything),
+        }
+    }
+
+    /// Says that somebody lives on and looks after it.
+    pub fn keep(&self) {
+        self.is_kept.store(true, Ordering::Release);
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Acquire)
+    }
+
+    /// Brings it up to date, all of it, and tidies it.
+    pub fn build(&self, progress: &dyn Progress) -> Result<Vec<String>, SearchError> {
+        let mut warnings = Vec::new();
+        let mut state = self.state_of();
+        state.looked = None;
+        self.step(&mut state, true, progress, &mut warnings)?;
+        Ok(warnings)
+    }
+
+    /// Throws it away and makes it again.
+    pub fn rebuild(&self, progress: &dyn Progress) -> Result<Vec<String>, SearchError> {
+        let mut state = self.state_of();
+        *state = State::default();
+        *self.opened() = Opened::default();
+        if let Some(folder) = self.folder() {
+            self.opened().index = match Index::anew(&folder, Arc::clone(&self.embedder)) {
+                Ok(index) => Some(Arc::new(index)),
+                Err(SearchError::Unusable { .. }) => None,
+                Err(error) => return Err(error),
+            };
+        }
+        let mut warnings = Vec::new();
+        self.step(&mut state, true, progress, &mut warnings)?;
+        Ok(warnings)
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> Result<TierState, SearchError> {
+        let mut told = TierState {
+            space: self.space,
+            folder: self.folder(),
+            embedder: self.embedder.id().to_owned(),
+            items: 0,
+            refused: 0,
+            complete: false,
+            behind: 0,
+            bytes: 0,
+        };
+        let Some(index) = self.open(&mut Vec::new())? else { return Ok(told) };
+        if self.space == Space::System {
+            self.build(&Silent)?;
+        }
+        let view = index.view()?;
+        let counts = view.counts()?;
+        let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress: &Silent };
+        index.embedder().id().clone_into(&mut told.embedder);
+        (told.items, told.refused, told.complete) = (counts.items, counts.refused, view.is_complete());
+        told.behind = step.behind()? as u64;
+        told.bytes = index.folder().map_or(0, size);
+        Ok(told)
+    }
+
+    /// Holds it against its items and their texts.
+    pub fn verify(&self, progress: &dyn Progress) -> Result<TierCheck, SearchError> {
+        let mut state = self.state_of();
+        let mut check = TierCheck { space: self.space, documents: 0, faults: Vec::new() };
+        let mut warnings = Vec::new();
+        let Some(index) = self.open(&mut warnings)? else { return Ok(check) };
+        check.faults.append(&mut warnings);
+        if self.space == Space::System {
+            self.step(&mut state, true, &Silent, &mut warnings)?;
+        }
+        let total = index.view()?.len();
+        let mut tick = |done: u64| progress.at(self.space, done, total);
+        let own = index.check(&mut tick)?;
+        progress.end();
+        check.documents = own.documents;
+        check.faults.extend(own.faults);
+        let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress: &Silent };
+        match step.behind()? {
+            0 => {}
+            count => check.faults.push(format!("{count} items are not indexed as they are now")),
+        }
+        Ok(check)
+    }
+}
+
+/// The bytes of a folder's files.
+fn size(folder: &std::path::Path) -> u64 {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
+/// The key under which a tool of an upstream server is indexed, and its group.
+pub(super) const UPSTREAM: &str = "mcp";
+
+/// A key for a tool of an upstream server.
+pub(super) fn upstream_key(id: &str) -> String {
+    format!("{UPSTREAM}:{id}")
+}
+
+/// What the integrity of a tool comes to as a stamp.
+pub(super) fn upstream_stamp(integrity: &str) -> u64 {
+    KeyHash::of(integrity).number()
+}
