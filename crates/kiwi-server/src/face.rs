@@ -1,6 +1,7 @@
 //! What a client talks to.
 
 use kiwi_gate::{Caller, Session};
+use kiwi_model::Digest;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
@@ -16,6 +17,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 
 use crate::answer;
 use crate::client::{Client, capabilities, is_modern};
@@ -89,10 +91,15 @@ impl Face {
         self.shape == Shape::Direct
     }
 
+    /// Tells of every change of what this face shows.
+    fn changes(&self) -> watch::Receiver<Option<Digest>> {
+        if self.is_direct() { self.server.shelf.changes() } else { self.server.board.changes() }
+    }
+
     /// Tells a connected client of changes for as long as it is there.
     fn tell_changes(&self, peer: Peer<RoleServer>) {
-        let mut changes = self.server.shelf.changes();
         let is_direct = self.is_direct();
+        let mut changes = self.changes();
         tokio::spawn(async move {
             while changes.changed().await.is_ok() {
                 let mut told = peer.notify_tool_list_changed().await.is_ok();
@@ -178,19 +185,24 @@ impl ServerHandler for Face {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let catalogue = self.server.shelf.current().await;
-        let tools = if self.is_direct() { &catalogue.native } else { &catalogue.meta };
         let cursor = request.and_then(|request| request.cursor);
-        let (page, next) = direct::page(tools, cursor.as_deref())?;
+        let (page, next) = if self.is_direct() {
+            direct::page(&self.server.shelf.current().await.native, cursor.as_deref())?
+        } else {
+            direct::page(&self.server.board.current().await.tools, cursor.as_deref())?
+        };
         let mut result = ListToolsResult::with_all_items(page);
         result.next_cursor = next;
         Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let catalogue = self.server.shelf.known()?;
-        let tools = if self.is_direct() { &catalogue.native } else { &catalogue.meta };
-        tools.iter().find(|tool| tool.name == name).cloned()
+        let find = |tools: &[Tool]| tools.iter().find(|tool| tool.name == name).cloned();
+        if self.is_direct() {
+            find(&self.server.shelf.known()?.native)
+        } else {
+            find(&self.server.board.known()?.tools)
+        }
     }
 
     async fn call_tool(
@@ -316,7 +328,7 @@ impl ServerHandler for Face {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.server.shelf.changes();
+        let mut changes = self.changes();
         let mut updates = self.server.kernel.upstreams().updates();
         let sink = context.sink().clone();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {

@@ -1,12 +1,12 @@
 //! What all clients share.
 
-use kiwi_gate::{Cancel, Kernel};
+use kiwi_gate::{Cancel, Keeping, Kernel};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-use crate::catalogue::Shelf;
+use crate::catalogue::{Board, Catalogue, Shelf};
 use crate::outputs::Outputs;
 use crate::parked::Parked;
 use crate::sessions::Sessions;
@@ -17,7 +17,11 @@ const GLANCE: Duration = Duration::from_secs(5);
 /// The kernel, and what faces remember between requests.
 pub struct Server {
     pub(crate) kernel: Arc<Kernel>,
-    pub(crate) shelf: Shelf,
+    /// The four tools.
+    pub(crate) board: Shelf<Board>,
+    /// Everything under its own name.
+    pub(crate) shelf: Shelf<Catalogue>,
+    _keeping: Keeping,
     pub(crate) outputs: Outputs,
     pub(crate) parked: Parked,
     pub(crate) sessions: Sessions,
@@ -25,12 +29,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Faces of this kernel. What is on the shelf is read in the background.
+    /// Faces of this kernel. What they show is read, and kept ready to be found, in the background.
     pub fn new(kernel: Arc<Kernel>) -> Arc<Self> {
-        let shelf = Shelf::new(Arc::clone(&kernel));
+        let (board, shelf) = (Shelf::new(Arc::clone(&kernel)), Shelf::new(Arc::clone(&kernel)));
+        let keeping = kernel.keep_indexes();
         Arc::new(Self {
             kernel,
+            board,
             shelf,
+            _keeping: keeping,
             outputs: Outputs::default(),
             parked: Parked::default(),
             sessions: Sessions::default(),
@@ -49,6 +56,7 @@ impl Server {
                 Ok(()) = news.changed() => {}
             }
             self.parked.sweep();
+            self.board.refresh().await;
             self.shelf.refresh().await;
         }
     }

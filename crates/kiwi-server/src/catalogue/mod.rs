@@ -1,12 +1,13 @@
-//! What there is, as clients see it: read in the background, answered from memory.
+//! What there is, as clients see it: read in the background, answered from memory. The four tools only need to be described
+//! (`Board`); every tool under its own name has to be read (`Catalogue`), and is, if anybody asks for that.
 
+mod board;
 mod entry;
-mod rank;
 mod shelf;
 
+pub(crate) use board::Board;
 pub(crate) use entry::{Entry, Kind, Source};
-pub(crate) use rank::{Hit, rank};
-pub(crate) use shelf::Shelf;
+pub(crate) use shelf::{Reading, Shelf};
 
 use kiwi_gate::Kernel;
 use kiwi_model::{Digest, Hasher, Space};
@@ -16,7 +17,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::direct::native_tool;
-use crate::meta::definitions;
 
 /// Nearest first, as a call looks.
 const ORDER: [Space; 3] = [Space::Project, Space::User, Space::System];
@@ -25,17 +25,15 @@ const ORDER: [Space; 3] = [Space::Project, Space::User, Space::System];
 pub(crate) struct Catalogue {
     /// One entry for each item of each space, nearest first.
     pub entries: Vec<Arc<Entry>>,
-    /// The four tools, described by what is here.
-    pub meta: Vec<Tool>,
     /// Every tool under its own name.
     pub native: Vec<Tool>,
     /// Changes when anything of it does.
     pub digest: Digest,
 }
 
-impl Catalogue {
+impl Reading for Catalogue {
     /// Reads everything. What is broken is not offered; `kiwi tool list` tells about it.
-    pub fn read(kernel: &Kernel) -> Self {
+    fn read(kernel: &Kernel) -> Self {
         let mut entries = Vec::new();
         for space in ORDER {
             let mut best: BTreeMap<String, Arc<kiwi_chain::Tool>> = BTreeMap::new();
@@ -61,14 +59,23 @@ impl Catalogue {
         Self::of(entries)
     }
 
+    fn empty() -> Self {
+        Self::of(Vec::new())
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl Catalogue {
     fn of(entries: Vec<Arc<Entry>>) -> Self {
         let mut hasher = Hasher::default();
         for entry in &entries {
             hasher.update(entry.fingerprint().as_bytes());
             hasher.update(b"\n");
         }
-        let mut catalogue = Self { entries, meta: Vec::new(), native: Vec::new(), digest: hasher.finish() };
-        catalogue.meta = definitions(&catalogue);
+        let mut catalogue = Self { entries, native: Vec::new(), digest: hasher.finish() };
         catalogue.native = catalogue.visible().filter_map(|entry| native_tool(entry)).collect();
         catalogue
     }

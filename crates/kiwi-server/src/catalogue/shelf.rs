@@ -1,4 +1,4 @@
-//! The catalogue in memory: answers at once, and is read again in the background.
+//! What was read, in memory: answers at once, and is read again in the background.
 
 use kiwi_gate::Kernel;
 use kiwi_model::Digest;
@@ -7,7 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-use super::Catalogue;
+/// Something that is read from what the kernel knows.
+pub(crate) trait Reading: Send + Sync + 'static {
+    fn read(kernel: &Kernel) -> Self;
+    /// What stands in for it when it cannot be read.
+    fn empty() -> Self;
+    /// Changes when anything of it does.
+    fn digest(&self) -> Digest;
+}
 
 /// What is older is read again before a search.
 const FRESH: Duration = Duration::from_secs(1);
@@ -15,18 +22,18 @@ const FRESH: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(5);
 
 /// What was read, and when.
-type Held = Mutex<Option<(Arc<Catalogue>, Instant)>>;
+type Held<R> = Mutex<Option<(Arc<R>, Instant)>>;
 
-/// The catalogue, and who wants to know that it changed.
-pub(crate) struct Shelf {
+/// What was read, and who wants to know that it changed.
+pub(crate) struct Shelf<R> {
     kernel: Arc<Kernel>,
-    current: Arc<Held>,
+    current: Arc<Held<R>>,
     changed: Arc<watch::Sender<Option<Digest>>>,
     is_reading: Arc<AtomicBool>,
     turn: tokio::sync::Mutex<()>,
 }
 
-impl Shelf {
+impl<R: Reading> Shelf<R> {
     pub fn new(kernel: Arc<Kernel>) -> Self {
         Self {
             kernel,
@@ -37,50 +44,50 @@ impl Shelf {
         }
     }
 
-    fn held(&self) -> Option<(Arc<Catalogue>, Instant)> {
+    fn held(&self) -> Option<(Arc<R>, Instant)> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What is known, however old. Only the very first is waited for.
-    pub async fn current(&self) -> Arc<Catalogue> {
+    pub async fn current(&self) -> Arc<R> {
         match self.held() {
-            Some((catalogue, at)) => {
+            Some((read, at)) => {
                 if at.elapsed() > STALE && !self.is_reading.swap(true, Ordering::AcqRel) {
                     let (kernel, current) = (Arc::clone(&self.kernel), Arc::clone(&self.current));
                     let (changed, is_reading) = (Arc::clone(&self.changed), Arc::clone(&self.is_reading));
                     tokio::task::spawn_blocking(move || {
-                        keep(&current, &changed, Arc::new(Catalogue::read(&kernel)));
+                        keep(&current, &changed, Arc::new(R::read(&kernel)));
                         is_reading.store(false, Ordering::Release);
                     });
                 }
-                catalogue
+                read
             }
             None => self.fresh().await,
         }
     }
 
     /// What is known now without waiting; `None` before the first reading.
-    pub fn known(&self) -> Option<Arc<Catalogue>> {
-        self.held().map(|(catalogue, _)| catalogue)
+    pub fn known(&self) -> Option<Arc<R>> {
+        self.held().map(|(read, _)| read)
     }
 
     /// What there is, at most a moment old.
-    pub async fn fresh(&self) -> Arc<Catalogue> {
+    pub async fn fresh(&self) -> Arc<R> {
         let _turn = self.turn.lock().await;
-        if let Some((catalogue, at)) = self.held()
+        if let Some((read, at)) = self.held()
             && at.elapsed() < FRESH
         {
-            return catalogue;
+            return read;
         }
         let kernel = Arc::clone(&self.kernel);
-        let read = tokio::task::spawn_blocking(move || Arc::new(Catalogue::read(&kernel))).await;
-        match (read, self.held()) {
-            (Ok(catalogue), _) => {
-                keep(&self.current, &self.changed, Arc::clone(&catalogue));
-                catalogue
+        let reading = tokio::task::spawn_blocking(move || Arc::new(R::read(&kernel))).await;
+        match (reading, self.held()) {
+            (Ok(read), _) => {
+                keep(&self.current, &self.changed, Arc::clone(&read));
+                read
             }
-            (Err(_), Some((catalogue, _))) => catalogue,
-            (Err(_), None) => Arc::new(Catalogue::of(Vec::new())),
+            (Err(_), Some((read, _))) => read,
+            (Err(_), None) => Arc::new(R::empty()),
         }
     }
 
@@ -99,9 +106,9 @@ impl Shelf {
     }
 }
 
-fn keep(current: &Held, changed: &watch::Sender<Option<Digest>>, catalogue: Arc<Catalogue>) {
-    let digest = catalogue.digest;
-    *current.lock().unwrap_or_else(PoisonError::into_inner) = Some((catalogue, Instant::now()));
+fn keep<R: Reading>(current: &Held<R>, changed: &watch::Sender<Option<Digest>>, read: Arc<R>) {
+    let digest = read.digest();
+    *current.lock().unwrap_or_else(PoisonError::into_inner) = Some((read, Instant::now()));
     changed.send_if_modified(|known| {
         // The first reading is no change.
         let is_new = known.is_some_and(|known| known != digest);

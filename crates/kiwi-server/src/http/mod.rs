@@ -97,7 +97,7 @@ impl Http {
         // Read before the first client asks.
         drop(tokio::spawn({
             let server = Arc::clone(&server);
-            async move { drop(server.shelf.current().await) }
+            async move { drop(server.board.current().await) }
         }));
         let config = config(&options);
         let ending = config.cancellation_token.clone();

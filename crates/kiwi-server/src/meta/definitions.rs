@@ -1,30 +1,18 @@
 //! What the four say about themselves: agents pass over generic descriptions, so these tell what is here.
 
-use kiwi_model::Space;
+use kiwi_gate::Overview;
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-use crate::catalogue::{Catalogue, Kind};
-
 /// Names that a description gives.
-const NAMED: usize = 10;
+pub(crate) const NAMED: usize = 10;
 
 /// The four, described by what is here.
-pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
-    let count = |kind: Kind| catalogue.visible().filter(|entry| entry.kind == kind).count();
-    let (own, upstream) = (
-        catalogue.visible().filter(|entry| entry.kind == Kind::Tool && entry.is_callable()).count(),
-        count(Kind::Mcp),
-    );
+pub(crate) fn definitions(overview: &Overview) -> Vec<Tool> {
+    let Overview { tools, upstream, directives, knowledge, names } = overview;
     let here = format!(
-        "Here: {own} tools, {upstream} tools of MCP servers, {} directives, {} knowledge entries",
-        count(Kind::Directive),
-        count(Kind::Knowledge)
+        "Here: {tools} tools, {upstream} tools of MCP servers, {directives} directives, {knowledge} knowledge entries"
     );
-    // What the project brings along says more than what is everywhere.
-    let mut names: Vec<_> = catalogue.visible().filter(|entry| entry.is_callable()).collect();
-    names.sort_by_key(|entry| (entry.space == Space::System, entry.id.clone()));
-    let names: Vec<&str> = names.iter().take(NAMED).map(|entry| entry.id.as_str()).collect();
     let names = if names.is_empty() { String::new() } else { format!(", among them {}", names.join(", ")) };
     let describe = |text: &str| format!("{text} {here}{names}.");
     [
@@ -33,10 +21,14 @@ pub(crate) fn definitions(catalogue: &Catalogue) -> Vec<Tool> {
             "title": "Search",
             "description": describe("Find tools, directives and knowledge by what they do."),
             "inputSchema": object(&["query"], &json!({
-                "query": {"type": "string", "description": "Words, or the beginning of a name"},
+                "query": {"type": "string",
+                    "description": "What is needed, in your own words, or a name; nothing lists what was used lately"},
                 "item_type": {"type": "string", "enum": ["tool", "script", "directive", "knowledge", "mcp"],
                     "description": "Only this kind"},
                 "source": {"type": "string", "enum": ["project", "user", "system", "registry", "all"], "default": "all"},
+                "category": {"type": "string", "description": "Only in this folder of items: data/etl"},
+                "tags": {"type": "array", "items": {"type": "string"}, "description": "Only with all of these"},
+                "tool_type": {"type": "string", "description": "Only tools of this type: python, bash, api, …"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
             })),
             "annotations": {"readOnlyHint": true, "openWorldHint": false}

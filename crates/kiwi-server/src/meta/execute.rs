@@ -3,7 +3,7 @@
 use kiwi_gate::Request;
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::{ErrorKind, Fault, Space, ToolId, ToolRef};
-use kiwi_space::Transport;
+use kiwi_space::{TextKind, Transport};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use rmcp::service::{RequestContext, RoleServer};
@@ -15,7 +15,6 @@ use super::read;
 use super::search::unknown_type;
 use crate::answer;
 use crate::calls::{Asking, Step};
-use crate::catalogue::{Entry, Source};
 use crate::client::Client;
 use crate::server::Server;
 
@@ -46,7 +45,7 @@ pub(super) async fn execute(
     let arguments = params.arguments.clone().unwrap_or_default();
     let (tool, parameters, request) = match read::<Arguments>("execute", arguments.clone()) {
         Err(fault) => return Ok(answer::failed(&fault).into()),
-        Ok(request) => match meant(server, &request).await {
+        Ok(request) => match meant(server, &request) {
             Err(fault) => return Ok(answer::failed(&fault).into()),
             Ok((tool, parameters)) => (tool, parameters, request),
         },
@@ -84,7 +83,7 @@ pub(super) async fn through_the_gate(
 }
 
 /// The tool that does what is asked for, and its parameters.
-async fn meant(server: &Server, request: &Arguments) -> Result<(ToolRef, Map<String, Value>), Fault> {
+fn meant(server: &Server, request: &Arguments) -> Result<(ToolRef, Map<String, Value>), Fault> {
     let family = match request.item_type.as_str() {
         "tool" | "script" | "mcp" => "tool",
         "directive" => "directive",
@@ -106,13 +105,7 @@ async fn meant(server: &Server, request: &Arguments) -> Result<(ToolRef, Map<Str
         }
         "create" => create(family, &request.item_id, parameters),
         action @ ("update" | "delete" | "validate" | "sign") => {
-            let catalogue = server.shelf.fresh().await;
-            let root = server.kernel.spaces().project_root();
-            let listed = catalogue.entries.iter();
-            let mut of_project =
-                listed.filter(|entry| entry.kind.family() == family && entry.space == Space::Project);
-            let entry = of_project.find(|entry| entry.id == request.item_id);
-            let path = entry.and_then(|entry| place(entry, root));
+            let path = place(server, family, &request.item_id);
             about(action, family, &request.item_id, path, parameters)
         }
         "publish" => {
@@ -204,12 +197,18 @@ fn about(
 }
 
 /// Where an item of the project lies, from the project's folder. A package is as it was installed.
-fn place(entry: &Entry, root: Option<&std::path::Path>) -> Option<String> {
-    let path = match &entry.source {
-        Source::Tool(tool) => &tool.path,
-        Source::Text(text) => &text.path,
+fn place(server: &Server, family: &str, id: &str) -> Option<String> {
+    let spaces = server.kernel.spaces();
+    let text = |kind| spaces.text(kind, id, Some(Space::Project)).ok().map(|text| text.path.clone());
+    let path = match family {
+        "directive" => text(TextKind::Directive)?,
+        "knowledge" => text(TextKind::Knowledge)?,
+        _ => {
+            let tool = server.kernel.find(&tool_ref(id, None).ok()?).ok()?;
+            (tool.space == Space::Project).then(|| tool.path.clone())?
+        }
     };
-    let below = std::path::Path::new(path).strip_prefix(root?).ok()?.to_str()?;
+    let below = std::path::Path::new(&path).strip_prefix(spaces.project_root()?).ok()?.to_str()?;
     (!below.starts_with(".ai/packages/")).then(|| below.to_owned())
 }
 

@@ -6,7 +6,7 @@ mod help;
 mod load;
 mod search;
 
-pub(crate) use definitions::definitions;
+pub(crate) use definitions::{NAMED, definitions};
 
 use kiwi_model::{ErrorKind, Fault};
 use rmcp::ErrorData;
@@ -33,7 +33,7 @@ pub(crate) async fn call(
     };
     let arguments = || params.arguments.clone().unwrap_or_default();
     match name.as_ref() {
-        "search" => Ok(plain(search::search(server, arguments()).await)),
+        "search" => Ok(plain(search::search(server, client, arguments()).await)),
         "help" => Ok(plain(help::help(server, client, arguments()))),
         "load" => load::load(server, client, params, context).await,
         "execute" => execute::execute(server, client, params, context).await,

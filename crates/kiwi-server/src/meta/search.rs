@@ -1,13 +1,17 @@
 //! `search`: ranked hits over everything there is.
 
+use kiwi_gate::{Asker, FoundItem, Hurried, Search};
 use kiwi_model::{ErrorKind, Fault, Space};
+use kiwi_search::{Filter, Kind, Mode, summary};
+use kiwi_space::Transport;
 use rmcp::model::CallToolResult;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 use super::read;
 use crate::answer::told;
-use crate::catalogue::{Entry, Hit, Kind, rank};
+use crate::client::Client;
 use crate::server::Server;
 
 const MOST: usize = 100;
@@ -21,51 +25,64 @@ struct Arguments {
     #[serde(default)]
     source: Option<String>,
     #[serde(default)]
+    category: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    tool_type: Option<String>,
+    #[serde(default)]
     limit: Option<usize>,
 }
 
 /// Finds items.
-pub(super) async fn search(server: &Server, arguments: Map<String, Value>) -> Result<CallToolResult, Fault> {
-    let Arguments { query, item_type, source, limit } = read("search", arguments)?;
-    let kinds = kinds(item_type.as_deref())?;
-    let space = space_of(source.as_deref())?;
-    let limit = limit.unwrap_or(10).clamp(1, MOST);
-    let catalogue = server.shelf.fresh().await;
-    let is_meant =
-        |entry: &Entry| kinds.contains(&entry.kind) && (entry.is_callable() || entry.kind.family() != "tool");
-    let hits = match space {
-        None => rank(catalogue.visible().filter(|entry| is_meant(entry)), &query, limit),
-        Some(space) => {
-            let of_space = catalogue.entries.iter().filter(|entry| entry.space == space && is_meant(entry));
-            rank(of_space, &query, limit)
-        }
+pub(super) async fn search(
+    server: &Server,
+    client: &Client,
+    arguments: Map<String, Value>,
+) -> Result<CallToolResult, Fault> {
+    let Arguments { query, item_type, source, category, tags, tool_type, limit } = read("search", arguments)?;
+    let search = Search {
+        text: query.clone(),
+        filter: Filter { kinds: kinds(item_type.as_deref())?, category, tags, tool_type },
+        space: space_of(source.as_deref())?,
+        limit: limit.unwrap_or(10).clamp(1, MOST),
+        mode: Mode::default(),
     };
-    let text = if hits.is_empty() {
+    let asker = Asker { transport: Transport::Mcp, narrower: None, session: client.session };
+    let kernel = Arc::clone(&server.kernel);
+    let found = tokio::task::spawn_blocking(move || kernel.search(&search, &asker, &Hurried)).await;
+    let found = found.map_err(|error| Fault::new(ErrorKind::Internal, format!("search: {error}")))??;
+    let text = if found.hits.is_empty() {
         format!("nothing is found for `{query}`; other words, or help(action=\"guidance\", topic=\"tools\")")
     } else {
-        hits.iter().map(line).collect::<Vec<_>>().join("\n")
+        found.hits.iter().map(line).collect::<Vec<_>>().join("\n")
     };
-    let results: Vec<Value> = hits.iter().map(shown).collect();
-    Ok(told(json!({"status": "success", "count": results.len(), "results": results}), text))
+    let results: Vec<Value> = found.hits.iter().map(shown).collect();
+    let mut answer = json!({"status": "success", "count": results.len(), "results": results});
+    if let (Value::Object(map), false) = (&mut answer, found.warnings.is_empty()) {
+        map.insert("warnings".into(), json!(found.warnings));
+    }
+    Ok(told(answer, text))
 }
 
-fn shown(hit: &Hit) -> Value {
-    let Hit { entry, score, why } = hit;
+fn shown(found: &FoundItem) -> Value {
+    let item = &found.hit.item;
     json!({
-        "id": entry.id, "type": entry.kind.as_str(), "version": entry.version,
-        "description": entry.description, "parameters": entry.signature,
-        "score": score, "source": entry.space.as_str(), "why": why,
+        "id": item.id, "type": item.kind.as_str(), "version": item.version,
+        "description": summary(&item.description), "parameters": item.signature,
+        "score": (f64::from(found.hit.score) * 1000.0).round() / 1000.0,
+        "source": found.space.as_str(), "why": found.hit.why,
     })
 }
 
-fn line(hit: &Hit) -> String {
-    let Hit { entry, .. } = hit;
-    format!("{} {}{} — {}", entry.kind.as_str(), entry.id, entry.signature, entry.description)
+fn line(found: &FoundItem) -> String {
+    let item = &found.hit.item;
+    format!("{} {}{} — {}", item.kind.as_str(), item.id, item.signature, summary(&item.description))
 }
 
 fn kinds(item_type: Option<&str>) -> Result<Vec<Kind>, Fault> {
     Ok(match item_type {
-        None | Some("all") => vec![Kind::Tool, Kind::Mcp, Kind::Directive, Kind::Knowledge],
+        None | Some("all") => Vec::new(),
         Some("tool" | "script") => vec![Kind::Tool, Kind::Mcp],
         Some("mcp") => vec![Kind::Mcp],
         Some("directive") => vec![Kind::Directive],
