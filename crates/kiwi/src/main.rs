@@ -10,6 +10,7 @@ mod builtin;
 mod cli;
 mod commands;
 mod context;
+mod indexing;
 mod printer;
 
 use clap::Parser;

@@ -80,7 +80,6 @@ fn four_tools_stand_in_front_of_everything() {
 
         let found = pipe.call("search", json!({"query": "greeting"}));
         let hits = found["structuredContent"]["results"].as_array().unwrap();
-        assert_eq!(hits.len(), 1, "{hits:?}");
         for (field, value) in [
             ("id", "hello"),
             ("type", "tool"),
@@ -88,17 +87,17 @@ fn four_tools_stand_in_front_of_everything() {
             ("source", "project"),
             ("description", "Says hello"),
             ("parameters", "()"),
-            ("why", "`greeting` in its tags"),
         ] {
             assert_eq!(hits[0][field], value);
         }
         assert!(hits[0]["score"].as_f64().unwrap() > 0.0);
+        assert!(hits[0]["why"].as_str().unwrap().contains("`greeting` in its tags"), "{hits:?}");
         for (query, expected) in [
-            (json!({"query": "deploy", "item_type": "directive"}), vec!["deploy"]),
-            (json!({"query": "colours", "item_type": "knowledge"}), vec!["colours"]),
-            (json!({"query": "hello", "item_type": "script", "source": "project"}), vec!["hello"]),
-            (json!({"query": "hello", "source": "system"}), vec![]),
-            (json!({"query": "filesystem.", "limit": 2}), vec!["filesystem.create", "filesystem.delete"]),
+            (json!({"query": "deploy", "item_type": "directive"}), "deploy"),
+            (json!({"query": "colours", "item_type": "knowledge"}), "colours"),
+            (json!({"query": "hello", "item_type": "script", "source": "project"}), "hello"),
+            (json!({"query": "make a new file", "source": "system", "limit": 2}), "filesystem.create"),
+            (json!({"query": "say something kind", "tags": ["greeting"]}), "hello"),
         ] {
             let found = pipe.call("search", query);
             let ids: Vec<&str> = found["structuredContent"]["results"]
@@ -107,7 +106,8 @@ fn four_tools_stand_in_front_of_everything() {
                 .iter()
                 .map(|hit| hit["id"].as_str().unwrap())
                 .collect();
-            assert_eq!(ids, expected);
+            assert_eq!(ids.first(), Some(&expected), "{ids:?}");
+            assert!(ids.iter().all(|id| *id != "broken"));
         }
         fault(&pipe.call("search", json!({"query": "x", "source": "registry"})), "missing_requirement");
         fault(&pipe.call("search", json!({"query": "x", "item_type": "zebra"})), "invalid_params");

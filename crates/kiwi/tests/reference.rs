@@ -13,7 +13,7 @@ mod support;
 use std::fmt::Write;
 use support::TestEnvironment;
 
-const COMMANDS: [&str; 65] = [
+const COMMANDS: [&str; 70] = [
     "",
     "init",
     "run",
@@ -23,6 +23,11 @@ const COMMANDS: [&str; 65] = [
     "tool show",
     "tool new",
     "tool check",
+    "search",
+    "index",
+    "index status",
+    "index build",
+    "index verify",
     "verify",
     "lockfile",
     "lockfile freeze",
