@@ -36,8 +36,7 @@ pub fn run(setup: &Setup, sets: &Path, peers: &Peers) -> Result<bool> {
     let scratch = tempfile::tempdir_in(beside).context("no scratch folder")?;
     quality::measure(&mut report, &sets)?;
     let built = million::measure(&mut report, &sets, &items, ITEMS, scratch.path())?;
-    peers::measure(&mut report, &sets, &items, (&built, peers, scratch.path()))?;
-    drop(built);
     command::measure(&mut report, &setup.kiwi, &sets, &items, scratch.path())?;
+    peers::measure(&mut report, &sets, &items, (&built, peers, scratch.path()))?;
     report.finish(&setup.out)
 }

@@ -15,8 +15,11 @@ use crate::catalogue::Catalogue;
 const FOLDER: &str = "vectors";
 /// More changes than this are left to whoever keeps the index, where somebody does.
 const FEW: usize = 500;
-/// How old a look may be where nobody is told of changes.
+/// How old a look may be where nobody is told of changes; where looking takes long, so many times as long.
 const FRESH: Duration = Duration::from_millis(500);
+const RESTING: u32 = 10;
+/// How often it is tried to be told of changes.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Who does not want to wait waits so long for whoever indexes: for a first build longer than for a change.
 const FIRST: Duration = Duration::from_secs(3);
@@ -46,8 +49,12 @@ struct Opened {
 #[derive(Default)]
 struct State {
     watcher: Option<Watcher>,
-    /// When everything was last looked at.
-    looked: Option<Instant>,
+    /// When it was last tried to be told of changes.
+    tried: Option<Instant>,
+    /// When everything was last looked at, and how long that took.
+    looked: Option<(Instant, Duration)>,
+    /// When it was last looked what servers offer.
+    asked: Option<Instant>,
     /// Whether there is work that was left for later.
     is_behind: bool,
 }
@@ -206,10 +213,14 @@ impl Tier {
         let most = if patient || !self.is_kept() { usize::MAX } else { FEW };
         let Some(work) = self.stirred(state) else { return Ok(()) };
         let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress };
+        let begun = Instant::now();
+        // What was told once is not told again: until it is indexed, everything has to be looked at.
+        let was_behind = std::mem::replace(&mut state.is_behind, true);
         let done = step.take(&work, most)?;
+        state.is_behind = !done || (was_behind && !matches!(work, Work::Everything));
+        state.asked = Some(Instant::now());
         if matches!(work, Work::Everything) {
-            state.looked = Some(Instant::now());
-            state.is_behind = !done;
+            state.looked = Some((Instant::now(), begun.elapsed()));
         }
         let before = if done { self.opened().before.take() } else { None };
         if let (Some(_), Some(folder)) = (before, self.folder()) {
@@ -223,17 +234,23 @@ impl Tier {
         if self.space == Space::System {
             return state.looked.is_none().then_some(Work::Everything);
         }
-        if self.is_kept() && state.watcher.is_none() {
+        let is_due = state.tried.is_none_or(|tried| tried.elapsed() > AGAIN);
+        if self.is_kept() && state.watcher.is_none() && is_due {
             // Before everything is looked at, so that nothing falls between.
             state.watcher = self.catalogue.spaces.watch(self.space).ok().flatten();
-            state.looked = None;
+            state.tried = Some(Instant::now());
+            if state.watcher.is_some() {
+                state.looked = None;
+            }
         }
         let told = state.watcher.as_mut().map(|watcher| watcher.wait(Duration::ZERO));
         match (told, state.looked) {
             _ if state.is_behind => Some(Work::Everything),
-            (Some(Stirred::Nothing), Some(_)) => Some(Work::Upstream),
+            (Some(Stirred::Nothing), Some(_)) => {
+                state.asked.is_none_or(|asked| asked.elapsed() > FRESH).then_some(Work::Upstream)
+            }
             (Some(Stirred::Folders(folders)), Some(_)) => Some(Work::Folders(folders)),
-            (None, Some(at)) if at.elapsed() < FRESH => None,
+            (None, Some((at, took))) if at.elapsed() < FRESH.max(took * RESTING) => None,
             _ => Some(Work::Everything),
         }
     }

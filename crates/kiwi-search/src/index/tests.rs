@@ -53,6 +53,9 @@ fn what_is_put_is_known_until_it_is_forgotten() {
         assert_eq!(view.counts().unwrap(), Counts { items: 2, refused: 1 });
         assert_eq!(view.known().get(&KeyHash::of("tools/a.yaml")), Some(&2));
         assert!(view.is_complete());
+        let known = |key: &str| view.at(KeyHash::of(key)).map(|item| item.map(|item| item.id));
+        assert_eq!(known("tools/a.yaml"), Some(Some("a".to_owned())));
+        assert_eq!((known("tools/c.yaml"), known("tools/d.yaml")), (Some(None), None));
     }
     let mut writer = index.write().unwrap();
     writer.forget(KeyHash::of("tools/a.yaml")).unwrap();

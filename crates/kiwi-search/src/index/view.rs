@@ -131,6 +131,24 @@ impl View {
         Ok(counts)
     }
 
+    /// What is indexed under a key: an item, or that there is none to index.
+    pub fn at(&self, key: KeyHash) -> Option<Option<Item>> {
+        let term = Term::from_field_u64(self.fields.key, key.0);
+        for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
+            let index = reader.inverted_index(self.fields.key).ok()?;
+            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::Basic).ok()? else {
+                continue;
+            };
+            while postings.doc() != TERMINATED {
+                if !reader.is_deleted(postings.doc()) {
+                    return self.stored(DocAddress::new(segment, postings.doc())).map(|(_, item)| item);
+                }
+                postings.advance();
+            }
+        }
+        None
+    }
+
     /// How many items of a kind there are, what only others run on aside. Deleted ones may count until they are dropped.
     pub fn count(&self, kind: Kind) -> u64 {
         let with = |facet: &str| {
