@@ -181,7 +181,7 @@ fn four_verbs(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers
     let scratch = tempfile::tempdir().context("no scratch folder")?;
     let (project, home) = place(scratch.path(), upstream)?;
     std::fs::write(
-        project.join(".ai/tools/greet.sh"),
+        project.join(".ai/tools/rehearsed.sh"),
         "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\n# kiwi: tool_type: bash\n# kiwi: parameters: {type: object, properties: {n: {type: string}}}\necho hello\n",
     )?;
     let own = Subject::pipes("kiwi mcp", "execute", kiwi(setup, &project, &home).arg("mcp"))?;
@@ -190,7 +190,7 @@ fn four_verbs(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers
     let mut other = peers.verbs(scratch.path())?;
     let mut client = own;
     for turn in 0..SLOW_CALLS {
-        let arguments = json!({"item_type": "tool", "item_id": "greet", "dry_run": true, "parameters": {"n": text(turn)}});
+        let arguments = json!({"item_type": "tool", "item_id": "rehearsed", "dry_run": true, "parameters": {"n": text(turn)}});
         let begun = std::time::Instant::now();
         client.client.call("execute", &arguments)?;
         kiwi.push(begun.elapsed());
