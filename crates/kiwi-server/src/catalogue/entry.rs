@@ -2,41 +2,12 @@
 
 use kiwi_chain::Tool;
 use kiwi_model::Space;
+use kiwi_search::Kind;
 use kiwi_space::{TextItem, TextKind};
 use std::sync::Arc;
 
 /// As much of a description as one line shows.
 const MOST_OF_A_LINE: usize = 200;
-
-/// What kind of item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Tool,
-    /// A tool of an upstream server.
-    Mcp,
-    Directive,
-    Knowledge,
-}
-
-impl Kind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Mcp => "mcp",
-            Self::Directive => "directive",
-            Self::Knowledge => "knowledge",
-        }
-    }
-
-    /// Items of one family share their names.
-    pub const fn family(self) -> &'static str {
-        match self {
-            Self::Tool | Self::Mcp => "tool",
-            Self::Directive => "directive",
-            Self::Knowledge => "knowledge",
-        }
-    }
-}
 
 /// What stands behind an entry.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 use kiwi_mcp::Offer;
 use kiwi_model::ErrorKind;
+use kiwi_search::Kind;
 use kiwi_space::TextKind;
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use super::upstream::{Told, Verb, converse, listed};
 use crate::answer;
-use crate::catalogue::{Kind, Source};
+use crate::catalogue::Source;
 use crate::client::Client;
 use crate::server::Server;
 
