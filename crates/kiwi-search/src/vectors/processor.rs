@@ -2,6 +2,7 @@
 //! eight numbers at a time.
 //!
 //! They are written without closures: a closure is compiled for any processor, wherever it is called from.
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the processor is asked first"))]
 
 use tantivy::DocId;
 
@@ -12,7 +13,6 @@ use super::row::likeness;
 pub(super) fn differing_least(codes: &[u8], query: &[u8], bound: u32, found: &mut Vec<DocId>) {
     #[cfg(target_arch = "x86_64")]
     if is_able() {
-        #[expect(unsafe_code, reason = "the one way to call code for a processor that is known to be there")]
         // SAFETY: the processor has just been asked for all three features.
         unsafe {
             differing_least_there(codes, query, bound, found);
@@ -26,7 +26,6 @@ pub(super) fn differing_least(codes: &[u8], query: &[u8], bound: u32, found: &mu
 pub(super) fn count_differing(codes: &[u8], query: &[u8], each: usize, histogram: &mut [usize]) {
     #[cfg(target_arch = "x86_64")]
     if is_able() {
-        #[expect(unsafe_code, reason = "the one way to call code for a processor that is known to be there")]
         // SAFETY: the processor has just been asked for all three features.
         unsafe {
             count_differing_there(codes, query, each, histogram);
@@ -40,10 +39,6 @@ pub(super) fn count_differing(codes: &[u8], query: &[u8], each: usize, histogram
 pub(super) fn likenesses(segment: &SegmentVectors, query: &[f32], documents: &[DocId]) -> Vec<Option<f32>> {
     #[cfg(target_arch = "x86_64")]
     if is_able() {
-        #[expect(
-            unsafe_code,
-            reason = "the one way to call code for a processor that is known to be there"
-        )]
         // SAFETY: the processor has just been asked for all three features.
         return unsafe { likenesses_there(segment, query, documents) };
     }
