@@ -28,6 +28,8 @@ use crate::vectors::{Coder, VectorPlugin};
 /// Changes whenever an index of an earlier Kiwi cannot be used.
 const FORMAT: &str = "1";
 const LOCK: &str = "lock";
+/// The file that names the segments.
+const META: &str = "meta.json";
 
 /// One index.
 pub struct Index {
@@ -62,7 +64,11 @@ impl Index {
         let own = folder.join(name(embedder.id()));
         make_folder(folder)?;
         make_folder(&own)?;
-        match Self::open_there(&own, Arc::clone(&embedder)) {
+        // Two that begin at once must not each write an empty beginning: the later one would undo what the first has indexed.
+        let beginning = if own.join(META).exists() { None } else { Some(turn(&own)?) };
+        let opened = Self::open_there(&own, Arc::clone(&embedder));
+        drop(beginning);
+        match opened {
             Ok(index) => Ok((index, None)),
             Err(why @ SearchError::Unusable { .. }) => Err(why),
             Err(damage) => {
@@ -95,7 +101,7 @@ impl Index {
 
     /// Whether a folder has an index for an embedder.
     pub fn exists(folder: &Path, embedder: &dyn Embedder) -> bool {
-        folder.join(name(embedder.id())).join("meta.json").exists()
+        folder.join(name(embedder.id())).join(META).exists()
     }
 
     /// Throws away what other embedders and older versions left in a folder.
@@ -178,7 +184,7 @@ impl Index {
         use std::os::unix::fs::MetadataExt as _;
         match &self.folder {
             Some(folder) => {
-                let meta = folder.join("meta.json").metadata().ok()?;
+                let meta = folder.join(META).metadata().ok()?;
                 Some(Mark(meta.ino(), meta.mtime(), meta.mtime_nsec()))
             }
             None => self.tantivy.load_metas().ok().map(|meta| Mark(meta.opstamp, 0, 0)),
