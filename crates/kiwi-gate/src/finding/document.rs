@@ -69,7 +69,7 @@ fn meanings(schema: &Value) -> Vec<(String, String)> {
 }
 
 /// The parameters on one line: those that are needed first, as they stand; the others with `?`.
-pub fn signature(schema: &Value) -> String {
+fn signature(schema: &Value) -> String {
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)

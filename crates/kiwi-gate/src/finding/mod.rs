@@ -13,7 +13,6 @@ mod step;
 mod tier;
 mod usage;
 
-pub use document::signature;
 pub use kept::Keeping;
 pub use step::{Hurried, Progress};
 pub use tier::{TierCheck, TierState};

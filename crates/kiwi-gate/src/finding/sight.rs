@@ -5,7 +5,7 @@ use kiwi_model::{ErrorKind, Fault, Space, ToolId};
 use kiwi_search::{Item, Kind};
 use kiwi_space::{Profile, Sighted};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Why};
 use crate::catalogue::Catalogue;
 use crate::permission::{Need, PermissionContext};
 
@@ -26,8 +26,11 @@ impl<'a> Sight<'a> {
         space: Option<Space>,
     ) -> Result<Self, Fault> {
         let context = admission.new_context(profile).map_err(|objection| {
-            let why = format!("the profile `{}` cannot be read: {:?}", profile.name, objection.why);
-            Fault::new(ErrorKind::Denied, why).with_hint("mend it in `config/kiwi.toml`")
+            let why = match objection.why {
+                Why::Denied(reason) => reason.to_string(),
+                Why::Asked { question, .. } => question,
+            };
+            Fault::new(ErrorKind::Denied, why).with_hint("mend the profile in `config/kiwi.toml`")
         })?;
         Ok(Self { catalogue, profile, context, space })
     }

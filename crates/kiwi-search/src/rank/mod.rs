@@ -141,29 +141,30 @@ impl Ranked {
 fn shown(tiers: &[&View], query: &Query<'_>, asked: &Asked, mut ranked: Vec<Ranked>) -> Vec<Hit> {
     ranked.sort_by(Ranked::order);
     names::keep_beginnings(&mut ranked, query.limit);
+    let mut ranked = ranked.into_iter();
+    let stored = |mut ranked: Ranked| {
+        let (key, item) = tiers.get(ranked.place.tier)?.stored(ranked.place.address())?;
+        let item = item?;
+        ranked.weighed = ranked.weighed.used((query.usage)(&item));
+        Some((ranked, key, item))
+    };
+    // Use is a nudge: it moves what is near the top already. Only then is anything looked at that takes time.
+    let near_the_top = query.limit.saturating_add(NUDGED);
+    let mut first: Vec<_> = ranked.by_ref().take(near_the_top).filter_map(stored).collect();
+    first.sort_by(|a, b| Ranked::order(&a.0, &b.0));
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    // Use is a nudge: it moves what is near the top already.
-    let enough = query.limit.saturating_add(NUDGED);
-    for mut ranked in ranked {
-        if found.len() >= enough {
+    for (ranked, key, item) in first.into_iter().chain(ranked.filter_map(stored)) {
+        if found.len() >= query.limit {
             break;
         }
-        let view = tiers.get(ranked.place.tier);
-        let Some((key, Some(item))) = view.and_then(|view| view.stored(ranked.place.address())) else {
-            continue;
-        };
-        if seen.contains(&(item.kind.family(), item.id.clone()))
-            || !(query.may_see)(ranked.place.tier, &key, &item)
-        {
-            continue;
+        let name = (item.kind.family(), item.id.clone());
+        if !seen.contains(&name) && (query.may_see)(ranked.place.tier, &key, &item) {
+            seen.insert(name);
+            found.push((ranked, key, item));
         }
-        seen.insert((item.kind.family(), item.id.clone()));
-        ranked.weighed = ranked.weighed.used((query.usage)(&item));
-        found.push((ranked, key, item));
     }
     found.sort_by(|a, b| Ranked::order(&a.0, &b.0));
-    found.truncate(query.limit);
     let best = found.iter().map(|(ranked, _, _)| ranked.weighed.total).fold(f32::MIN, f32::max);
     let hit = |(ranked, key, item): (Ranked, String, Item)| {
         let Ranked { place, call, weighed } = ranked;

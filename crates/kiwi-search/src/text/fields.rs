@@ -20,7 +20,7 @@ pub(crate) struct Fields {
     pub text: Field,
     /// Its names as they are when nobody minds how they are written.
     pub flat: Field,
-    /// Its kind, category, tags, type: `kind:tool`, `category:data/etl`, `tag:x`, `type:python`, `aside`.
+    /// Its kind, category, tags, type: `kind:tool`, `category:data/etl`, `tag:x`, `type:python`, `support`.
     pub facet: Field,
     /// The hash of its key.
     pub key: Field,
