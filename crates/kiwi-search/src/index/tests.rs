@@ -124,3 +124,28 @@ fn damage_is_found_and_what_cannot_be_opened_is_made_anew() {
         assert!(index.check(&mut |_| ()).unwrap().faults.is_empty());
     }
 }
+
+#[test]
+fn files_of_a_commit_that_was_killed_are_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    put(&index, &[document("a", 1), document("b", 1)]);
+    let own = index.folder().unwrap().to_owned();
+    // A commit writes which documents are gone before it names them in `meta.json`. The next one counts on from there,
+    // and so comes to the same names.
+    let meta = index.tantivy.load_metas().unwrap();
+    let segment = meta.segments[0].id().uuid_string();
+    let left: Vec<String> = (1..9).map(|more| format!("{segment}.{}.del", meta.opstamp + more)).collect();
+    let managed = own.join(".managed.json");
+    let mut names: Vec<String> = serde_json::from_slice(&std::fs::read(&managed).unwrap()).unwrap();
+    names.extend(left.clone());
+    std::fs::write(&managed, serde_json::to_vec(&names).unwrap()).unwrap();
+    for name in &left {
+        std::fs::write(own.join(name), b"half").unwrap();
+    }
+    drop(index);
+    let (index, damage) = Index::open(folder.path(), embedder()).unwrap();
+    assert!(damage.is_none());
+    put(&index, &[document("a", 2)]);
+    assert_eq!(index.check(&mut |_| ()).unwrap(), Check { documents: 2, faults: vec![] });
+}

@@ -94,6 +94,8 @@ impl<'i> Writer<'i> {
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(DEAD);
             writer.set_merge_policy(Box::new(policy));
+            // One that was killed while it committed left files whose names this one would give again.
+            writer.garbage_collect_files().wait().map_err(|error| self.index.judged(error))?;
             writer
         };
         Ok(self.inner.insert(writer))
