@@ -8,4 +8,10 @@
 //!
 //! Read first: [`protocol`] (what is said), [`Registry`] (who asks), [`Server`] (who answers).
 
+mod error;
 pub mod protocol;
+mod server;
+mod store;
+
+pub use error::RegistryError;
+pub use server::{Limits, Server, ServerOptions};

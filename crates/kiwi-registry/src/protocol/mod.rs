@@ -30,7 +30,7 @@ mod check;
 mod semver;
 
 pub use check::{Problem, problems};
-pub use semver::{Bounds, version_key};
+pub use semver::{Bounds, core_key, version_key};
 
 use kiwi_model::{Digest, Fault, FileEntry, Integrity, ToolId, Version};
 use schemars::JsonSchema;

@@ -105,7 +105,8 @@ fn start(major: u64, minor: u64, patch: u64) -> String {
     core_key(major, minor, patch)
 }
 
-fn core_key(major: u64, minor: u64, patch: u64) -> String {
+/// The part of a key that a version shares with its early ones.
+pub fn core_key(major: u64, minor: u64, patch: u64) -> String {
     format!("{major:020}.{minor:020}.{patch:020}")
 }
 

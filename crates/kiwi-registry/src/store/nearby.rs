@@ -1,0 +1,145 @@
+//! Vectors in memory, for the engine that has no index of them: a scan over small numbers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{PoisonError, RwLock};
+
+use crate::error::RegistryError;
+
+/// Numbers of a vector.
+pub(super) const DIMENSIONS: usize = 256;
+
+/// Every vector there is, as far as it was read.
+#[derive(Default)]
+pub(super) struct Nearby {
+    known: RwLock<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The last change that was read.
+    change: i64,
+    rows: Vec<Entry>,
+    at: HashMap<i64, usize>,
+}
+
+struct Entry {
+    tool: i64,
+    is_public: bool,
+    vector: Option<Coarse>,
+}
+
+/// A vector in steps, and what makes it of length 1 again.
+struct Coarse {
+    steps: [i8; DIMENSIONS],
+    scale: f32,
+}
+
+/// A row as it is read: tool, whether it is public, its vector.
+pub(super) type Changed = (i64, bool, Option<Vec<u8>>);
+
+/// The bytes by which a vector is kept; nothing where it has no direction.
+pub(super) fn coarse(vector: &[f32]) -> Option<Vec<u8>> {
+    let most = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+    #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
+    let step = |number: &f32| ((number / most * 127.0).round() as i8).cast_unsigned();
+    (most > 0.0 && vector.len() == DIMENSIONS).then(|| vector.iter().map(step).collect())
+}
+
+impl Coarse {
+    fn read(bytes: &[u8]) -> Result<Self, RegistryError> {
+        let bytes: [u8; DIMENSIONS] =
+            bytes.try_into().map_err(|_| RegistryError::broken("a vector of another length"))?;
+        let steps = bytes.map(u8::cast_signed);
+        let squares: i32 = steps.iter().map(|step| i32::from(*step) * i32::from(*step)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a sum of 256 small squares")]
+        let length = (squares.max(1) as f32).sqrt();
+        Ok(Self { steps, scale: length.recip() })
+    }
+
+    fn likeness(&self, other: &Self) -> f32 {
+        let product = |(one, other): (&i8, &i8)| i32::from(i16::from(*one) * i16::from(*other));
+        let sum: i32 = self.steps.iter().zip(&other.steps).map(product).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a sum of 256 small products")]
+        let sum = sum as f32;
+        sum * self.scale * other.scale
+    }
+}
+
+impl Nearby {
+    /// The last change that is known.
+    pub fn change(&self) -> i64 {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).change
+    }
+
+    /// Takes in what changed, up to `change`.
+    pub fn learn(&self, change: i64, rows: Vec<Changed>) -> Result<(), RegistryError> {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for (tool, is_public, vector) in rows {
+            let vector = vector.as_deref().map(Coarse::read).transpose()?;
+            let entry = Entry { tool, is_public, vector };
+            let next = known.rows.len();
+            let at = *known.at.entry(tool).or_insert(next);
+            match known.rows.get_mut(at) {
+                Some(place) => *place = entry,
+                None => known.rows.push(entry),
+            }
+        }
+        known.change = known.change.max(change);
+        Ok(())
+    }
+
+    /// The tools whose vectors are nearest, best first, among those that are public or the caller's own.
+    pub fn nearest(&self, query: &[f32], most: usize, sees_all: bool, own: &HashSet<i64>) -> Vec<i64> {
+        let Some(query) = coarse(query).and_then(|bytes| Coarse::read(&bytes).ok()) else {
+            return Vec::new();
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut best: Vec<(f32, i64)> = Vec::with_capacity(most * 2 + 1);
+        let mut least = 0.0;
+        for entry in &known.rows {
+            let Some(vector) = &entry.vector else { continue };
+            if !(entry.is_public || sees_all || own.contains(&entry.tool)) {
+                continue;
+            }
+            let likeness = vector.likeness(&query);
+            if likeness > least {
+                best.push((likeness, entry.tool));
+                if best.len() > most * 2 {
+                    cut(&mut best, most);
+                    least = best.last().map_or(0.0, |(likeness, _)| *likeness);
+                }
+            }
+        }
+        cut(&mut best, most);
+        best.into_iter().map(|(_, tool)| tool).collect()
+    }
+}
+
+fn cut(best: &mut Vec<(f32, i64)>, most: usize) {
+    best.sort_unstable_by(|(one, a), (other, b)| other.total_cmp(one).then(a.cmp(b)));
+    best.truncate(most);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(at: usize) -> Vec<f32> {
+        (0..DIMENSIONS).map(|i| if i == at { 1.0 } else { 0.1 }).collect()
+    }
+
+    #[test]
+    fn the_nearest_comes_first_and_what_is_not_public_only_to_its_owners() {
+        let nearby = Nearby::default();
+        let rows = (0..200).map(|n| (n, n % 2 == 0, coarse(&vector(usize::try_from(n).unwrap()))));
+        nearby.learn(200, rows.collect()).unwrap();
+        assert_eq!(nearby.change(), 200);
+        assert_eq!(nearby.nearest(&vector(4), 3, false, &HashSet::new())[0], 4);
+        assert_ne!(nearby.nearest(&vector(5), 3, false, &HashSet::new())[0], 5);
+        assert_eq!(nearby.nearest(&vector(5), 3, false, &HashSet::from([5]))[0], 5);
+        assert_eq!(nearby.nearest(&vector(7), 3, true, &HashSet::new())[0], 7);
+        nearby.learn(201, vec![(4, true, None)]).unwrap();
+        assert!(!nearby.nearest(&vector(4), 150, true, &HashSet::new()).contains(&4));
+        assert!(nearby.nearest(&[0.0; DIMENSIONS], 3, true, &HashSet::new()).is_empty());
+    }
+}

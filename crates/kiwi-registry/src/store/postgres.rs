@@ -1,0 +1,135 @@
+//! PostgreSQL: a pool of connections, each with its statements prepared.
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::{Column as _, PgPool, Row as _, TypeInfo as _};
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use super::database::{Cell, Row, Value};
+use crate::error::RegistryError;
+
+/// Connections of one server; several servers share what the database allows.
+const CONNECTIONS: u32 = 16;
+/// How long a free connection is waited on.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often something is tried over a connection that turns out to be dead.
+const TRIES: u32 = 3;
+
+/// A database somewhere.
+#[derive(Clone)]
+pub(crate) struct Postgres {
+    pool: PgPool,
+}
+
+type Query<'q> = sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments>;
+
+impl Postgres {
+    pub async fn open(url: &str) -> Result<Self, RegistryError> {
+        // The address may hold a password, so it is not repeated.
+        let options = PgConnectOptions::from_str(url)
+            .map_err(|error| RegistryError::Options {
+                problem: format!("this is no address of a PostgreSQL database: {error}"),
+            })?
+            .application_name("kiwi-registry")
+            .options([("statement_timeout", "60000"), ("hnsw.ef_search", "200"), ("jit", "off")]);
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(PATIENCE)
+            // A question before every question would double the way; a dead connection is noticed when it is used.
+            .test_before_acquire(false)
+            .connect_with(options)
+            .await
+            .map_err(failed)?;
+        Ok(Self { pool })
+    }
+
+    pub async fn rows(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, RegistryError> {
+        let mut tries = 1;
+        loop {
+            match query(sql, values.clone()).fetch_all(&self.pool).await {
+                Err(error) if is_cut(&error) && tries < TRIES => tries += 1,
+                done => return done.map_err(failed)?.iter().map(row).collect(),
+            }
+        }
+    }
+
+    pub async fn begin(&self) -> Result<PostgresTransaction, RegistryError> {
+        let mut tries = 1;
+        loop {
+            match self.pool.begin().await {
+                Err(error) if is_cut(&error) && tries < TRIES => tries += 1,
+                done => return done.map(|inner| PostgresTransaction { inner }).map_err(failed),
+            }
+        }
+    }
+}
+
+/// A transaction.
+pub(crate) struct PostgresTransaction {
+    inner: sqlx::Transaction<'static, sqlx::Postgres>,
+}
+
+impl PostgresTransaction {
+    pub async fn rows(&mut self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, RegistryError> {
+        let rows = query(sql, values).fetch_all(&mut *self.inner).await.map_err(failed)?;
+        rows.iter().map(row).collect()
+    }
+
+    pub async fn batch(&mut self, sql: &'static str) -> Result<(), RegistryError> {
+        sqlx::raw_sql(sql).execute(&mut *self.inner).await.map(drop).map_err(failed)
+    }
+
+    pub async fn commit(self) -> Result<(), RegistryError> {
+        self.inner.commit().await.map_err(failed)
+    }
+}
+
+fn query(sql: &'static str, values: Vec<Value>) -> Query<'static> {
+    values.into_iter().fold(sqlx::query(sql), |query, value| match value {
+        Value::Text(text) => query.bind(text),
+        Value::Integer(number) => query.bind(number),
+        Value::Bytes(bytes) => query.bind(bytes),
+    })
+}
+
+fn row(row: &PgRow) -> Result<Row, RegistryError> {
+    let cells = row.columns().iter().map(|column| {
+        let at = column.ordinal();
+        Ok(match column.type_info().name() {
+            "TEXT" => row.try_get::<Option<String>, _>(at).map_err(failed)?.map_or(Cell::Null, Cell::Text),
+            "INT8" => row.try_get::<Option<i64>, _>(at).map_err(failed)?.map_or(Cell::Null, Cell::Integer),
+            "BYTEA" => row.try_get::<Option<Vec<u8>>, _>(at).map_err(failed)?.map_or(Cell::Null, Cell::Bytes),
+            "VOID" => Cell::Null,
+            other => return Err(RegistryError::broken(format!("a column is of type {other}"))),
+        })
+    });
+    Ok(Row::new(cells.collect::<Result<_, RegistryError>>()?))
+}
+
+/// Whether the connection was dead, so that another one may do.
+fn is_cut(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+fn failed(error: sqlx::Error) -> RegistryError {
+    let is_away = match &error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        // Connections, transactions that met, resources, whoever runs the database.
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            ["08", "40", "53", "57", "28", "3D"].iter().any(|class| code.starts_with(class))
+        }),
+        _ => false,
+    };
+    let problem = error.to_string();
+    if is_away { RegistryError::Away { problem } } else { RegistryError::Broken { problem } }
+}

@@ -1,0 +1,1 @@
+//! What only the tables themselves can show.
