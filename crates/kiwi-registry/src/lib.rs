@@ -8,4 +8,7 @@
 //!
 //! Read first: [`protocol`] (what is said), [`Registry`] (who asks), [`Server`] (who answers).
 
+mod client;
 pub mod protocol;
+
+pub use client::{Cache, ClientError, Fetched, Fetching, Registry};
