@@ -38,6 +38,7 @@ mod request;
 mod rule_state;
 mod rulebook;
 mod rules;
+mod sharing;
 mod stage;
 mod stages;
 mod trust;
@@ -67,4 +68,8 @@ pub use outcome::{Outcome, Timing, ToolIdentity};
 pub use permission::{Glob, Kind, Layer, Need, PermissionContext, Protected, needs_of, programs_of_line};
 pub use request::{Arguments, Caller, Cancel, OnPending, Request, Session};
 pub use rules::{Replayed, Rules};
+pub use sharing::{
+    Change, Installation, InstalledLink, LinkState, Outdated, Publish, PublishState, Published, Resolve,
+    Sharing, Synced, SyncedLock, Transfer, Uninstalled, Update,
+};
 pub use stage::{Call, Next, Reply, Stage, StageFuture};

@@ -8,10 +8,12 @@
 //!
 //! Read first: [`protocol`] (what is said), [`Registry`] (who asks), [`Server`] (who answers).
 
+mod client;
 mod error;
 pub mod protocol;
 mod server;
 mod store;
 
+pub use client::{Cache, ClientError, Fetched, Fetching, Registry};
 pub use error::RegistryError;
 pub use server::{Limits, Server, ServerOptions};

@@ -42,6 +42,7 @@ mod seen;
 mod settings;
 mod sightings;
 mod signature;
+mod signers;
 mod spaces;
 mod stamp;
 mod system;
@@ -52,7 +53,7 @@ mod trust;
 pub use catalog::Shadowed;
 pub use config::{
     Config, ConfigFile, EmbedderChoice, KeyringUse, Limits, Mode, OnAsk, Profile, ProfileLayer, ProfileMode,
-    ProfileSection, RulesInForce, SearchSettings, Transport, UnknownProfile, config_schema,
+    ProfileSection, RulesInForce, SearchSettings, SignedSource, Transport, UnknownProfile, config_schema,
 };
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use durable::replace_file;
@@ -61,7 +62,7 @@ pub use items::{ListedText, TextInput, TextItem, TextKind};
 pub use keys::{KeyPurpose, Keys, PublicKey, UserKey};
 pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};
-pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged};
+pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged, package_of};
 pub use private_folder::{PrivateFolder, Turn};
 pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
@@ -69,5 +70,6 @@ pub use seen::Seen;
 pub use settings::Settings;
 pub use sightings::{Sighted, Sighting, Stirred, Waker, Watcher};
 pub use signature::ItemSignature;
+pub use signers::{Signer, Signers};
 pub use spaces::{Locations, Spaces};
 pub use trust::{Trust, TrustState, Trusted};

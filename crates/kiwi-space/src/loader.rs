@@ -1,10 +1,11 @@
 //! Loading an item of the project or user space.
 
 use kiwi_chain::{Cache, Identity, Tool};
-use kiwi_model::{File, FileEntry, Space};
+use kiwi_model::{File, FileEntry, Space, ToolId, Version};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::assemble::Raw;
+use crate::assemble::{Meaning, Raw};
 use crate::counters::{Counter, Counters};
 use crate::error::{SpaceError, show};
 use crate::gather::Gatherer;
@@ -76,8 +77,8 @@ impl Loader<'_> {
 
     /// Reads an item whole. An error that [`SpaceError::is_absent`] says that there is no such tool any more.
     pub(crate) fn load(&self, item: &Item) -> Result<Arc<Tool>, SpaceError> {
-        let path = show(&self.root.absolute(&item.main_file()));
         if item.id().is_reserved() {
+            let path = show(&self.root.absolute(&item.main_file()));
             return Err(SpaceError::Reserved { id: item.id().clone(), space: self.space, path });
         }
         let evidence = match item {
@@ -93,7 +94,7 @@ impl Loader<'_> {
         let files = self.files(item).map_err(|error| refused(item, &evidence, error))?;
         let key = ToolKey {
             space: self.space,
-            path,
+            path: show(&self.root.absolute(&main_file(item, &files))),
             files: files.iter().map(|file| file.entry.clone()).collect(),
             evidence: evidence.key(),
         };
@@ -136,13 +137,17 @@ impl Loader<'_> {
         files: Vec<File>,
         evidence: &Evidence,
     ) -> Result<Tool, SpaceError> {
-        let main = if item.kind() == Kind::Folder { MANIFEST } else { file_name(relative) };
+        let (kind, main) = match item {
+            Item::Package { id, .. } => main_of_package(id, &files),
+            Item::Tool { kind: Kind::Folder, .. } => (Kind::Folder, MANIFEST.to_owned()),
+            Item::Tool { kind, .. } => (*kind, file_name(relative).to_owned()),
+        };
         let raw = Raw {
             id: item.id(),
             space: self.space,
-            kind: item.kind(),
+            kind,
             path,
-            main,
+            main: &main,
             category: item.category(),
             files,
             reading: None,
@@ -153,14 +158,8 @@ impl Loader<'_> {
     fn build_raw(&self, item: &Item, mut raw: Raw<'_>, evidence: &Evidence) -> Result<Tool, SpaceError> {
         let own = raw.entries();
         let understood = raw.understand().and_then(|meaning| match item {
-            Item::Package { version, .. } if meaning.manifest.version != *version => {
-                Err(SpaceError::PackageVersion {
-                    path: raw.path.clone(),
-                    manifest: meaning.manifest.version,
-                    folder: version.clone(),
-                })
-            }
-            _ => Ok(meaning),
+            Item::Package { version, .. } => has_version(&raw, meaning, version),
+            Item::Tool { .. } => Ok(meaning),
         });
         let mut meaning = match (understood, evidence.files()) {
             (Ok(meaning), _) => meaning,
@@ -184,15 +183,10 @@ impl Loader<'_> {
     ) -> Result<Vec<File>, SpaceError> {
         match item {
             Item::Tool { .. } => modules(&self.gatherer(), path, names, own),
-            // A package brings its modules along: what lies in the space it lands in must not change it.
-            Item::Package { .. } => match names.iter().find(|name| !is_own(name, own)) {
-                None => Ok(Vec::new()),
-                Some(name) => Err(SpaceError::MissingModule {
-                    tool: path.to_owned(),
-                    module: name.clone(),
-                    folder: self.root.absolute(&format!("{}/lib", item.relative())),
-                }),
-            },
+            Item::Package { .. } => {
+                let folder = || self.root.absolute(&format!("{}/lib", item.relative()));
+                brings_modules(path, names, own, folder).map(|()| Vec::new())
+            }
         }
     }
 
@@ -204,6 +198,49 @@ impl Loader<'_> {
         let now = self.modules(item, &key.path, &tool.manifest.lib_imports, &key.files)?;
         let then = tool.files.iter().skip(key.files.len());
         Ok(now.iter().map(|file| &file.entry).eq(then.map(|file| &file.entry)))
+    }
+}
+
+/// What a package is read from: its manifest, or else the one file that has its id for a name. So a tool of one file is the
+/// same tool as a package.
+pub(crate) fn main_of_package(id: &ToolId, files: &[File]) -> (Kind, String) {
+    let names = || files.iter().map(|file| file.entry.path.as_str());
+    let one = names()
+        .filter_map(|name| Some((Kind::of_file(name)?, name)))
+        .find(|((stem, _), _)| *stem == id.as_str())
+        .filter(|_| !names().any(|name| name == MANIFEST));
+    one.map_or((Kind::Folder, MANIFEST.to_owned()), |((_, kind), name)| (kind, name.to_owned()))
+}
+
+/// What a package says, if it says the version that it lies under.
+pub(crate) fn has_version(raw: &Raw<'_>, meaning: Meaning, version: &Version) -> Result<Meaning, SpaceError> {
+    if meaning.manifest.version == *version {
+        return Ok(meaning);
+    }
+    let (path, manifest) = (raw.path.clone(), meaning.manifest.version);
+    Err(SpaceError::PackageVersion { path, manifest, folder: version.clone() })
+}
+
+/// A package brings its modules along: what lies in the space it lands in must not change it.
+pub(crate) fn brings_modules(
+    path: &str,
+    names: &[String],
+    own: &[FileEntry],
+    folder: impl FnOnce() -> PathBuf,
+) -> Result<(), SpaceError> {
+    match names.iter().find(|name| !is_own(name, own)) {
+        None => Ok(()),
+        Some(name) => {
+            Err(SpaceError::MissingModule { tool: path.to_owned(), module: name.clone(), folder: folder() })
+        }
+    }
+}
+
+/// The manifest or script of an item with these files, from the space's root.
+fn main_file(item: &Item, files: &[File]) -> String {
+    match item {
+        Item::Package { id, .. } => format!("{}/{}", item.relative(), main_of_package(id, files).1),
+        Item::Tool { .. } => item.main_file(),
     }
 }
 

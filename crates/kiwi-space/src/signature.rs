@@ -42,17 +42,22 @@ impl Spaces {
         if !lies_in(&file, &home.ai) {
             return Err(SpaceError::bad_path(file, PathProblem::LeavesSpace));
         }
-        let key = self.keys()?.get_or_make(KeyPurpose::User)?;
-        let signature = ItemSignature {
-            integrity: integrity.to_owned(),
-            key: key.public().to_string(),
-            signature: key.sign(message(integrity).as_bytes()),
-        };
+        let signature = self.signature(integrity)?;
         let text = serde_json::to_vec_pretty(&signature)
             .map_err(|error| SpaceError::unwritable(&file, std::io::Error::other(error)))?;
         // A link of that name is replaced, not followed.
         durable::write(&file, &text)?;
         Ok((file, signature))
+    }
+
+    /// The user's signature over an integrity; their key is made where they have none.
+    pub fn signature(&self, integrity: &str) -> Result<ItemSignature, SpaceError> {
+        let key = self.keys()?.get_or_make(KeyPurpose::User)?;
+        Ok(ItemSignature {
+            integrity: integrity.to_owned(),
+            key: key.public().to_string(),
+            signature: key.sign(message(integrity).as_bytes()),
+        })
     }
 }
 

@@ -17,6 +17,7 @@ use crate::loader::{Caches, Loader};
 use crate::locks::Locks;
 use crate::packages::Packages;
 use crate::root::Root;
+use crate::signers::Signers;
 use crate::system::System;
 use crate::trust::{Trust, config_digest};
 
@@ -129,6 +130,12 @@ impl Spaces {
     pub fn trust(&self) -> Result<Trust, SpaceError> {
         let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
         Ok(Trust::new(user.join("trust")))
+    }
+
+    /// The keys whose signatures their user trusts.
+    pub fn signers(&self) -> Result<Signers, SpaceError> {
+        let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
+        Ok(Signers::new(user.join("signers")))
     }
 
     /// A digest over the project's configuration; `None` without a project.

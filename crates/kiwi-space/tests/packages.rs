@@ -13,7 +13,7 @@ mod common;
 use common::{Ground, find, id, manifest, set_executable, version};
 use kiwi_chain::{Identity, Tool};
 use kiwi_model::{Digest, ErrorKind, Explain as _, FileEntry, Space};
-use kiwi_space::{Install, Installed, NewFile, SpaceError, Spaces, Staged};
+use kiwi_space::{Install, Installed, NewFile, SpaceError, Spaces, Staged, package_of};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -474,4 +474,26 @@ fn folders_that_lead_out_of_the_space_are_not_written() {
         refused(link);
     }
     installed(&ground);
+}
+
+#[test]
+fn a_tool_of_one_file_is_the_same_tool_as_a_package() {
+    let ground = Ground::new();
+    let script = "# kiwi: version: \"1.2.0\"\n# kiwi: description: Says it\necho it\n";
+    ground.write("tools/say/told.sh", script);
+    let own = ground.one("told");
+    let files = [NewFile { path: "told.sh", bytes: script.as_bytes(), is_executable: false }];
+    let read = package_of(&id("told"), &version("1.2.0"), &files).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((read.integrity, &read.document), (own.integrity, &own.document));
+    fs::remove_file(ground.ai("tools/say/told.sh")).expect("removed");
+    let installed = install_into(&ground.spaces(), Space::Project, "told", "1.2.0", &files)
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((installed.tool.integrity, installed.tool.form), (own.integrity, own.form));
+    assert!(installed.tool.path.ends_with("packages/told/1.2.0/told.sh"), "{}", installed.tool.path);
+    let found = ground.one("told");
+    assert!(agrees(&found) && found.integrity == own.integrity);
+    for (id_, number, path) in [("told", "1.3.0", "told.sh"), ("told", "1.2.0", "other.sh")] {
+        let files = [NewFile { path, ..files[0] }];
+        assert!(package_of(&id(id_), &version(number), &files).is_err(), "{number} {path}");
+    }
 }

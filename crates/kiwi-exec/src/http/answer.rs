@@ -40,6 +40,15 @@ impl Payload {
         }
     }
 
+    /// The bytes as they came; JSON that was read is written again.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Json(value) => value.to_string().into_bytes(),
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
     fn read(bytes: Vec<u8>, headers: &HeaderMap) -> Self {
         let declared =
             headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

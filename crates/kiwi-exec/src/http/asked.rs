@@ -57,6 +57,7 @@ impl Asked {
             Body::Form(fields) => {
                 (Some(encode(fields).into_bytes()), Some("application/x-www-form-urlencoded"))
             }
+            Body::Bytes(bytes) => (Some(bytes.clone()), Some("application/octet-stream")),
         };
         if let Some(kind) = kind {
             headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));

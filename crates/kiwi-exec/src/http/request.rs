@@ -45,6 +45,8 @@ pub enum Body {
     Text(String),
     /// Fields of a form.
     Form(Vec<(String, String)>),
+    /// Whatever it is.
+    Bytes(Vec<u8>),
 }
 
 /// What to do when the answer says that the thing is elsewhere.

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::CONTENT_LENGTH;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use kiwi_model::{Digest, ToolId, Version, VersionReq};
 use kiwi_space::{NewFile, package_of};
@@ -47,7 +48,8 @@ impl App {
     ) -> Result<Answer, RegistryError> {
         let method = route.method(request.method())?;
         if method == Method::GET {
-            return self.get(caller, route, &request).await;
+            let (parts, _) = request.into_parts();
+            return self.get(caller, route, &parts).await;
         }
         caller.require(Scope::Publish)?;
         match (route, method) {
@@ -109,9 +111,9 @@ impl App {
         &self,
         caller: &Caller,
         route: Route,
-        request: &Request<Body>,
+        request: &Parts,
     ) -> Result<Answer, RegistryError> {
-        let (headers, is_private) = (request.headers(), caller.is_known());
+        let (headers, is_private) = (&request.headers, caller.is_known());
         match route {
             Route::Status => {
                 self.store.check().await?;
@@ -125,11 +127,11 @@ impl App {
                 json(StatusCode::OK, &Whoami { user, scopes, namespaces })
             }
             Route::Search => {
-                let (query, limit) = search_query(request.uri().query())?;
+                let (query, limit) = search_query(request.uri.query())?;
                 json(StatusCode::OK, &Found { hits: self.store.search(caller, &query, limit).await? })
             }
             Route::Resolve(id) => {
-                let requirement = requirement(request.uri().query())?;
+                let requirement = requirement(request.uri.query())?;
                 let chain = self.store.resolve(caller, &id, requirement.as_ref()).await?;
                 tagged(headers, is_private, &chain)
             }
@@ -168,11 +170,11 @@ impl App {
         &self,
         caller: &Caller,
         digest: Digest,
-        request: &Request<Body>,
+        request: &Parts,
     ) -> Result<Answer, RegistryError> {
         let found = self.store.blob(caller, digest).await?;
         let tag = format!("\"{digest}\"");
-        let mut answer = if has(request.headers(), &tag) {
+        let mut answer = if has(&request.headers, &tag) {
             unchanged()
         } else {
             let size = found.size;
@@ -180,8 +182,8 @@ impl App {
             set(&mut answer, CONTENT_LENGTH, &size.to_string());
             // What is never interpreted as anything else.
             set(&mut answer, axum::http::header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-            if request.method() != Method::HEAD {
-                let pulse = request.extensions().get::<Arc<Pulse>>().cloned();
+            if request.method != Method::HEAD {
+                let pulse = request.extensions.get::<Arc<Pulse>>().cloned();
                 *answer.body_mut() = body::stream(self.store.bytes(found).await?, size, pulse);
             }
             answer

@@ -75,11 +75,6 @@ impl Spool {
         if self.held.len() >= PIECE { self.flush().await } else { Ok(()) }
     }
 
-    /// How many came.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
     async fn flush(&mut self) -> Result<(), RegistryError> {
         let (held, file, place) = (std::mem::take(&mut self.held), self.file.take(), self.place.clone());
         let file = blocking(move || {

@@ -17,7 +17,7 @@ mod sqlite;
 mod tokens;
 mod tools;
 
-pub(crate) use blobs::{BlobBytes, BlobFound, Spool};
+pub(crate) use blobs::{BlobBytes, Spool};
 pub(crate) use caller::Caller;
 pub(crate) use database::Engine;
 pub(crate) use publish::{NewVersion, Published, compare};

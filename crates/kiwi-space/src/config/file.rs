@@ -62,6 +62,10 @@ pub struct ConfigFile {
     pub audit: AuditSection,
     /// Search.
     pub search: SearchSection,
+    /// Where tools are shared.
+    pub registry: RegistrySection,
+    /// Whose signatures count.
+    pub trust: TrustSection,
     /// How often callers may use tools. Where both files give a limit the smaller one holds.
     pub rates: RateConfig,
     /// When a session goes round in circles.
@@ -109,6 +113,36 @@ pub struct LockfilesSection {
     /// What a call does about its lockfile; where both files say, the stricter holds. Left out: `warn`, and `strict`
     /// where `CI=true` and there are lockfiles.
     pub mode: Option<LockMode>,
+}
+
+/// Where tools are shared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct RegistrySection {
+    /// The registry that is asked where neither `--registry` nor `KIWI_REGISTRY` names one. Only the user's configuration
+    /// can say so.
+    pub url: Option<String>,
+}
+
+/// Whose signatures count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct TrustSection {
+    /// Where a tool comes from that must be signed by a key of the trust store: `project`, `user`, `registry`. Both files
+    /// add to it.
+    pub require_signature: Vec<SignedSource>,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SignedSource {
+    /// Written in the project.
+    Project,
+    /// Written in the user space.
+    User,
+    /// Installed from a registry.
+    Registry,
 }
 
 /// Credentials.

@@ -9,6 +9,7 @@ mod tests;
 use kiwi_model::Space;
 use kiwi_model::limit::{ApprovalConfig, BudgetConfig, LoopConfig, RateConfig};
 use kiwi_model::lockfile::LockMode;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use read::read;
 
 pub(crate) use read::{open_anywhere, open_inside};
 
-pub use file::{ConfigFile, EmbedderChoice, KeyringUse, Mode, config_schema};
+pub use file::{ConfigFile, EmbedderChoice, KeyringUse, Mode, SignedSource, config_schema};
 pub use profile::{OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection, Transport};
 
 const DEFAULT_TIMEOUT: u64 = 300;
@@ -42,6 +43,10 @@ pub struct Config {
     pub anchor: Option<PathBuf>,
     /// How items are found.
     pub search: SearchSettings,
+    /// The registry that is asked where nobody names another.
+    pub registry: Option<String>,
+    /// What must be signed by a key that is trusted.
+    pub require_signature: BTreeSet<SignedSource>,
     /// How often callers may use tools.
     pub rates: RateConfig,
     /// When a session goes round in circles.
@@ -178,6 +183,9 @@ impl Config {
         {
             warnings.push("the project chooses an embedder; only the user's configuration can".to_owned());
         }
+        if project.registry.url.is_some() {
+            warnings.push("the project sets `registry.url`; only the user's configuration can".to_owned());
+        }
         if project.audit.anchor.is_some() {
             warnings.push("the project sets `audit.anchor`; only the user's configuration can".to_owned());
         }
@@ -211,6 +219,11 @@ impl Config {
                 key_env: user.search.key_env.clone(),
                 usage: user.search.usage.unwrap_or(true) && project.search.usage.unwrap_or(true),
             },
+            registry: user.registry.url.clone(),
+            require_signature: [user, project]
+                .iter()
+                .flat_map(|file| file.trust.require_signature.iter().copied())
+                .collect(),
             rates: user.rates.tightened_by(&project.rates),
             loops: user.loops.tightened_by(&project.loops),
             budget: user.budget.tightened_by(&project.budget),

@@ -11,14 +11,16 @@ const FILE: &str = "config/kiwi.toml";
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-pub(super) const KNOWN: [(&str, &[&str]); 8] = [
+pub(super) const KNOWN: [(&str, &[&str]); 10] = [
     ("audit", &["anchor"]),
     ("credentials", &["keyring"]),
     ("limits", &["output", "timeout"]),
     ("lockfiles", &["mode"]),
     ("python", &["interpreter"]),
+    ("registry", &["url"]),
     ("rules", &["default", "required"]),
     ("search", &["dimensions", "embedder", "key_env", "model", "name", "url", "usage"]),
+    ("trust", &["require_signature"]),
     ("validation", &["mode"]),
 ];
 /// Sections that decide what a caller may do. What is misspelt there must not be passed over: they are read strictly.

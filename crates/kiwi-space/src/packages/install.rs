@@ -14,6 +14,7 @@ use crate::durable;
 use crate::error::{SpaceError, show};
 use crate::gather::Gatherer;
 use crate::kind::Item;
+use crate::loader::main_of_package;
 use crate::root::Root;
 
 /// Staging folders this old belong to nobody any more.
@@ -108,7 +109,8 @@ impl Packages<'_> {
         let name = staging.file_name().unwrap_or_default().to_string_lossy();
         let relative = format!("{FOLDER}/{name}");
         let files = gatherer.folder(&relative)?;
-        let shown = show(&self.home.ai.join(item.main_file()));
+        let main = main_of_package(id, &files).1;
+        let shown = show(&self.home.ai.join(format!("{}/{main}", item.relative())));
         let tool = self.spaces.with_loader(self.home, root, |loader| {
             loader.build(&item, &relative, shown, files, &Evidence::default())
         })?;

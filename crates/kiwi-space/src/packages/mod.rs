@@ -1,10 +1,12 @@
 //! Installed packages: `packages/{id}/{version}/`, side by side, each with its record.
 
 mod install;
+mod read;
 mod record;
 mod stage;
 
 pub use install::{Install, Installed};
+pub use read::package_of;
 pub(crate) use record::{Evidence, RECORDS, Records, note_path, notes, record_path};
 pub use record::{Record, RecordedFile};
 pub use stage::{NewFile, Staged};
@@ -50,6 +52,26 @@ impl Packages<'_> {
     /// The copy of it in the user space, where there is one.
     pub fn note_file(&self, id: &ToolId, version: &Version) -> Option<PathBuf> {
         self.spaces.user_ai().map(|user| user.join(note_path(&self.home.owner, id, version)))
+    }
+
+    /// The versions of a tool that are installed here.
+    pub fn versions(&self, id: &ToolId) -> Result<Vec<Version>, SpaceError> {
+        let Some(root) = Root::open(&self.home.ai)? else { return Ok(Vec::new()) };
+        Ok(versions(&root, id)?.0)
+    }
+
+    /// What was written down about the packages that are here, by tool and version. One that was put there by hand has no
+    /// record, and one that cannot be read counts for nothing: whoever uses the package is told.
+    pub fn records(&self) -> Result<Vec<Record>, SpaceError> {
+        let Some(root) = Root::open(&self.home.ai)? else { return Ok(Vec::new()) };
+        let mut records = Vec::new();
+        for id in ids(&root)?.0 {
+            for version in versions(&root, &id)?.0 {
+                let read = std::fs::read(self.record_file(&id, &version)).ok();
+                records.extend(read.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok()));
+            }
+        }
+        Ok(records)
     }
 
     /// Removes a package with everything that was written down about it.

@@ -1,0 +1,241 @@
+//! Having a tool from a registry, with everything it runs on.
+
+use kiwi_chain::{Catalog as _, Pins, verify};
+use kiwi_model::{ErrorKind, Explain, Fault, Integrity, Space, ToolId, ToolRef, Version, VersionReq};
+use kiwi_registry::protocol::{Beyond, Chain, Release};
+use kiwi_registry::{ClientError, Fetched};
+use kiwi_space::{Install, Slot, Staged};
+use serde::Serialize;
+use serde_json::json;
+use std::path::PathBuf;
+
+use super::{Sharing, Transfer, fault};
+
+/// What was installed.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// The tool first.
+    pub chain: Vec<InstalledLink>,
+    /// The lockfile that says so.
+    pub lockfile: Option<PathBuf>,
+    /// Whether nobody answered, and what the registry said before was used.
+    pub is_offline: bool,
+    /// Worth saying.
+    pub warnings: Vec<String>,
+}
+
+/// One link of an installed chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstalledLink {
+    /// Which tool.
+    pub tool_id: ToolId,
+    /// Which version.
+    pub version: Version,
+    /// Its identity.
+    pub integrity: Integrity,
+    /// What had to be done.
+    pub state: LinkState,
+}
+
+/// What had to be done for a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkState {
+    /// It was installed.
+    Installed,
+    /// It was there.
+    Present,
+}
+
+impl Sharing<'_> {
+    /// Installs a tool with everything it runs on, and freezes the chain.
+    pub async fn install(
+        &self,
+        ask: &ToolRef,
+        space: Space,
+        progress: Transfer<'_>,
+    ) -> Result<Installation, Fault> {
+        let (chain, is_offline) = self.chain(ask, progress).await?;
+        self.install_chain(&chain, space, is_offline, progress).await
+    }
+
+    /// What a registry would have installed.
+    pub(super) async fn chain(&self, ask: &ToolRef, progress: Transfer<'_>) -> Result<(Chain, bool), Fault> {
+        let fetching = self.fetching(progress);
+        let (chain, is_offline) = fetching.chain(&ask.id, ask.requirement.as_ref()).await.map_err(fault)?;
+        if let Some(beyond) = &chain.beyond {
+            self.reaches(&chain, beyond)?;
+        }
+        Ok((chain, is_offline))
+    }
+
+    pub(super) async fn install_chain(
+        &self,
+        chain: &Chain,
+        space: Space,
+        is_offline: bool,
+        progress: Transfer<'_>,
+    ) -> Result<Installation, Fault> {
+        let releases: Vec<&Release> = chain.links.iter().map(|link| &link.release).collect();
+        let mut warnings = self.judge_signatures(&releases)?;
+        let lacking: Vec<Release> = releases
+            .iter()
+            .filter(|release| !self.is_present(release, space))
+            .map(|it| (*it).clone())
+            .collect();
+        // All of it is here and hashed before any of it lands.
+        let fetched = self.fetching(progress).files(lacking).await.map_err(fault)?;
+        let mut landed: Vec<&Release> = Vec::new();
+        for fetched in fetched.iter().rev() {
+            match self.land(fetched, space) {
+                Ok(more) => warnings.extend(more),
+                Err(error) => {
+                    self.take_back(&landed, space);
+                    return Err(error);
+                }
+            }
+            landed.push(&fetched.release);
+        }
+        let Some(root) = releases.first() else {
+            return Err(Fault::new(ErrorKind::Internal, "a chain has no links"));
+        };
+        let lockfile = match self.freeze(root, space).await {
+            Ok(lockfile) => Some(lockfile),
+            // What could never run is not left behind.
+            Err(error) if is_unsound(&error) => {
+                self.take_back(&landed, space);
+                return Err(error);
+            }
+            Err(error) => {
+                warnings.push(format!("{} is installed, but not frozen: {}", root.name(), error.message));
+                None
+            }
+        };
+        let state = |release: &Release| {
+            let is_new = landed.iter().any(|it| it.tool_id == release.tool_id);
+            if is_new { LinkState::Installed } else { LinkState::Present }
+        };
+        let link = |release: &&Release| InstalledLink {
+            tool_id: release.tool_id.clone(),
+            version: release.version.clone(),
+            integrity: release.integrity,
+            state: state(release),
+        };
+        Ok(Installation { chain: releases.iter().map(link).collect(), lockfile, is_offline, warnings })
+    }
+
+    /// What the registry does not have must be here.
+    fn reaches(&self, chain: &Chain, beyond: &Beyond) -> Result<(), Fault> {
+        let last = chain.links.last().map(|link| link.release.name()).unwrap_or_default();
+        let wanted = beyond.requirement.as_ref().map_or_else(
+            || beyond.tool_id.clone(),
+            |requirement| format!("{}@{requirement}", beyond.tool_id),
+        );
+        let requirement = beyond.requirement.as_deref().and_then(|text| VersionReq::parse(text).ok());
+        let here = ToolId::parse(&beyond.tool_id).ok().map(|id| ToolRef { id, requirement });
+        let found = here.is_some_and(|ask| kiwi_chain::find(&self.kernel.planner.catalogue, &ask).is_ok());
+        if found {
+            return Ok(());
+        }
+        let (kind, why) = if beyond.is_known {
+            (ErrorKind::VersionConflict, "the registry has no such version")
+        } else {
+            (ErrorKind::NotFound, "neither the registry nor this machine has it")
+        };
+        Err(Fault::new(kind, format!("{last} runs on `{wanted}`, and {why}"))
+            .with_hint("whoever publishes a tool publishes what it runs on first"))
+    }
+
+    /// Whether a version lies in a space already, as it is published.
+    fn is_present(&self, release: &Release, space: Space) -> bool {
+        let spaces = self.kernel.spaces();
+        let candidates = spaces.candidates(&release.tool_id, space).unwrap_or_default();
+        candidates.iter().filter(|candidate| candidate.version == release.version).any(|candidate| {
+            spaces
+                .load(candidate)
+                .is_ok_and(|tool| tool.integrity == release.integrity && verify(&tool).is_ok())
+        })
+    }
+
+    fn judge_signatures(&self, releases: &[&Release]) -> Result<Vec<String>, Fault> {
+        let signers = self.kernel.spaces().signers().map_err(|error| error.fault())?;
+        let mut warnings = Vec::new();
+        for release in releases {
+            let key = release.signature.as_ref().map(|signature| signature.key.clone());
+            let is_trusted = match &key {
+                Some(key) => signers.has(key).map_err(|error| error.fault())? || self.is_own(key),
+                None => false,
+            };
+            if is_trusted {
+                continue;
+            }
+            if self.requires_signature() {
+                return Err(fault(ClientError::Untrusted { tool: release.name(), key }));
+            }
+            if let Some(key) = key {
+                warnings.push(format!("{} is signed by `{key}`, which is not trusted here", release.name()));
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// Whether a key is the user's own.
+    fn is_own(&self, key: &str) -> bool {
+        let own = self.kernel.spaces().keys().and_then(|keys| keys.get(kiwi_space::KeyPurpose::User));
+        own.is_ok_and(|own| own.is_some_and(|own| own.public().to_string() == key))
+    }
+
+    fn land(&self, fetched: &Fetched, space: Space) -> Result<Vec<String>, Fault> {
+        let release = &fetched.release;
+        let packages = self.kernel.spaces().packages(space).map_err(|error| error.fault())?;
+        let at = format!("{:.0}", jiff::Timestamp::now());
+        let installed = fetched.with_files(|files| {
+            packages.install(&Install {
+                id: &release.tool_id,
+                version: &release.version,
+                files: Staged::Memory(files),
+                source: self.registry.url(),
+                at: &at,
+                expected: Some(release.integrity),
+            })
+        });
+        installed.map(|installed| installed.warnings).map_err(|error| error.fault())
+    }
+
+    /// Removes what this installation brought; best effort, since it failed already.
+    fn take_back(&self, landed: &[&Release], space: Space) {
+        if let Ok(packages) = self.kernel.spaces().packages(space) {
+            for release in landed {
+                let _ = packages.remove(&release.tool_id, &release.version);
+            }
+        }
+    }
+
+    async fn freeze(&self, root: &Release, space: Space) -> Result<PathBuf, Fault> {
+        let ask = ToolRef::exactly(root.tool_id.clone(), &root.version);
+        let pins = Pins::exactly(root.tool_id.clone(), root.version.clone());
+        let plan = self.kernel.planner.pinned(&ask, &pins)?;
+        plan.require().map_err(|error| error.fault())?;
+        let lockfiles = self.kernel.lockfiles();
+        let mut lock = lockfiles.freeze_version(&root.tool_id, &root.version, &|_| ()).await?;
+        lock.registry = Some(json!({"url": self.registry.url(), "fetched_at": lock.generated_at}));
+        let saved = self.kernel.spaces().locks().save(space, &lock, Slot::Default);
+        let saved = saved.map_err(|error| error.fault())?;
+        Ok(saved.path)
+    }
+}
+
+/// Whether a chain is wrong in itself, and not only on this machine.
+fn is_unsound(error: &Fault) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::ChainInvalid
+            | ErrorKind::InvalidManifest
+            | ErrorKind::IntegrityMismatch
+            | ErrorKind::Cycle
+            | ErrorKind::TooDeep
+            | ErrorKind::VersionConflict
+            | ErrorKind::SpaceViolation
+            | ErrorKind::NotFound
+    )
+}
