@@ -33,13 +33,19 @@ impl Kernel {
     /// The user's credentials. Asked for before a secret is typed, so that from then on nothing shows this process's
     /// memory.
     pub fn auth(&self) -> Result<Auth<'_>, Fault> {
-        guard_memory()?;
-        Ok(Auth { vault: &self.vault })
+        self.vault.auth()
     }
 
     /// Whether a keyring keeps the key of the credentials, and if not, why not.
     pub fn keyring(&self) -> Result<(), KeeperProblem> {
         self.vault.keeper.get("").map(drop)
+    }
+}
+
+impl Vault {
+    pub(crate) fn auth(&self) -> Result<Auth<'_>, Fault> {
+        guard_memory()?;
+        Ok(Auth { vault: self })
     }
 }
 

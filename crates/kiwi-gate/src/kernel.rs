@@ -63,20 +63,8 @@ impl Kernel {
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
         let upstreams = upstream::servers(&spaces, &host, &launcher, &http, &vault);
         let finder = Arc::new(Finder::new(&spaces, &upstreams, &admission, &host, &config));
-        let dispatch = Dispatch {
-            project: spaces.project_root().unwrap_or(&host.cwd).to_path_buf(),
-            host: Arc::clone(&host),
-            launcher: launcher.clone(),
-            http,
-            vault: Arc::clone(&vault),
-            preparer: Arc::clone(&preparer),
-            config: Arc::clone(&config),
-            upstreams: Arc::clone(&upstreams),
-            spaces: Arc::clone(&spaces),
-        };
-        let turns = Turns::new(&spaces);
         let planner = Arc::new(Planner {
-            catalogue: Catalogue { spaces, upstreams },
+            catalogue: Catalogue { spaces: Arc::clone(&spaces), upstreams: Arc::clone(&upstreams) },
             caches: Caches::default(),
             validation: match config.mode {
                 kiwi_space::Mode::Strict => Mode::Strict,
@@ -85,6 +73,19 @@ impl Kernel {
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
         });
+        let dispatch = Dispatch {
+            planner: Arc::clone(&planner),
+            project: spaces.project_root().unwrap_or(&host.cwd).to_path_buf(),
+            host: Arc::clone(&host),
+            launcher: launcher.clone(),
+            http,
+            vault: Arc::clone(&vault),
+            preparer: Arc::clone(&preparer),
+            config: Arc::clone(&config),
+            upstreams,
+            spaces: Arc::clone(&spaces),
+        };
+        let turns = Turns::new(&spaces);
         let tool_lock = Arc::new(ToolLock {
             planner: Arc::clone(&planner),
             admission: Arc::clone(&admission),

@@ -8,24 +8,27 @@ use kiwi_space::Stored;
 
 use crate::agreement::missing;
 use crate::kernel::Kernel;
+use crate::planner::Planner;
+use crate::prepare::Preparer;
 
 /// What can be done about lockfiles beside calling by them.
 #[derive(Clone, Copy)]
 pub struct Lockfiles<'a> {
-    kernel: &'a Kernel,
+    pub(crate) planner: &'a Planner,
+    pub(crate) preparer: &'a Preparer,
 }
 
 impl Kernel {
     /// The lockfiles of this kernel's spaces.
     pub fn lockfiles(&self) -> Lockfiles<'_> {
-        Lockfiles { kernel: self }
+        Lockfiles { planner: &self.planner, preparer: &self.preparer }
     }
 }
 
 impl Lockfiles<'_> {
     /// The lockfile that a call would be held against.
     pub fn find(&self, ask: &ToolRef) -> Result<Stored, Fault> {
-        let planner = &self.kernel.planner;
+        let planner = self.planner;
         match planner.agreed(ask)? {
             Some(stored) => Ok(stored),
             None => Err(missing(&planner.free(ask)?, ask, &planner.locked_versions(ask))),
@@ -34,7 +37,7 @@ impl Lockfiles<'_> {
 
     /// Freezes what resolves today, packages installed and all. A chain that could not run is never frozen.
     pub async fn freeze(&self, ask: &ToolRef, progress: Progress<'_>) -> Result<Lockfile, Fault> {
-        self.frozen(&self.kernel.planner.free(ask)?, progress).await
+        self.frozen(&self.planner.free(ask)?, progress).await
     }
 
     /// Freezes one version of a tool, with whatever it runs through today.
@@ -46,15 +49,15 @@ impl Lockfiles<'_> {
     ) -> Result<Lockfile, Fault> {
         let ask = ToolRef::exactly(id.clone(), version);
         let pins = Pins::exactly(id.clone(), version.clone());
-        self.frozen(&self.kernel.planner.pinned(&ask, &pins)?, progress).await
+        self.frozen(&self.planner.pinned(&ask, &pins)?, progress).await
     }
 
     async fn frozen(&self, plan: &Plan, progress: Progress<'_>) -> Result<Lockfile, Fault> {
         plan.require().map_err(|error| error.fault())?;
-        let environment = self.kernel.preparer.freeze(plan, progress).await?;
+        let environment = self.preparer.freeze(plan, progress).await?;
         let now = format!("{:.0}", jiff::Timestamp::now());
         let frozen = freeze(plan, environment, &now);
-        let upstream = self.kernel.planner.definition(plan);
+        let upstream = self.planner.definition(plan);
         frozen
             .map(|frozen| Lockfile { upstream, ..frozen })
             .ok_or_else(|| Fault::new(ErrorKind::Internal, "a chain without links cannot be frozen"))
@@ -63,10 +66,10 @@ impl Lockfiles<'_> {
     /// How what is here differs from a lockfile: its versions gone or changed, or no longer a chain that may run.
     pub async fn judge(&self, lock: &Lockfile) -> Result<Vec<Difference>, Fault> {
         let ask = ToolRef::exactly(lock.root.tool_id.clone(), &lock.root.version);
-        let (plan, mut differences) = self.kernel.planner.by(&ask, lock)?;
+        let (plan, mut differences) = self.planner.by(&ask, lock)?;
         plan.require().map_err(|error| error.fault())?;
         if let Some(agreed) = &lock.environment {
-            differences.extend(self.kernel.preparer.judge(&plan, agreed).await?);
+            differences.extend(self.preparer.judge(&plan, agreed).await?);
         }
         Ok(differences)
     }

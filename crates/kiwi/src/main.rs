@@ -12,6 +12,7 @@ mod commands;
 mod context;
 mod indexing;
 mod printer;
+mod transfer;
 
 use clap::Parser;
 use kiwi_model::{ErrorKind, Fault};

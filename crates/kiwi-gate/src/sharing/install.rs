@@ -10,6 +10,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 use super::{Sharing, Transfer, fault};
+use crate::lockfiles::Lockfiles;
 
 /// What was installed.
 #[derive(Debug, Clone)]
@@ -133,7 +134,7 @@ impl Sharing<'_> {
         );
         let requirement = beyond.requirement.as_deref().and_then(|text| VersionReq::parse(text).ok());
         let here = ToolId::parse(&beyond.tool_id).ok().map(|id| ToolRef { id, requirement });
-        let found = here.is_some_and(|ask| kiwi_chain::find(&self.kernel.planner.catalogue, &ask).is_ok());
+        let found = here.is_some_and(|ask| kiwi_chain::find(&self.parts.planner.catalogue, &ask).is_ok());
         if found {
             return Ok(());
         }
@@ -148,7 +149,7 @@ impl Sharing<'_> {
 
     /// Whether a version lies in a space already, as it is published.
     fn is_present(&self, release: &Release, space: Space) -> bool {
-        let spaces = self.kernel.spaces();
+        let spaces = self.spaces();
         let candidates = spaces.candidates(&release.tool_id, space).unwrap_or_default();
         candidates.iter().filter(|candidate| candidate.version == release.version).any(|candidate| {
             spaces
@@ -158,7 +159,7 @@ impl Sharing<'_> {
     }
 
     fn judge_signatures(&self, releases: &[&Release]) -> Result<Vec<String>, Fault> {
-        let signers = self.kernel.spaces().signers().map_err(|error| error.fault())?;
+        let signers = self.spaces().signers().map_err(|error| error.fault())?;
         let mut warnings = Vec::new();
         for release in releases {
             let key = release.signature.as_ref().map(|signature| signature.key.clone());
@@ -181,13 +182,13 @@ impl Sharing<'_> {
 
     /// Whether a key is the user's own.
     fn is_own(&self, key: &str) -> bool {
-        let own = self.kernel.spaces().keys().and_then(|keys| keys.get(kiwi_space::KeyPurpose::User));
+        let own = self.spaces().keys().and_then(|keys| keys.get(kiwi_space::KeyPurpose::User));
         own.is_ok_and(|own| own.is_some_and(|own| own.public().to_string() == key))
     }
 
     fn land(&self, fetched: &Fetched, space: Space) -> Result<Vec<String>, Fault> {
         let release = &fetched.release;
-        let packages = self.kernel.spaces().packages(space).map_err(|error| error.fault())?;
+        let packages = self.spaces().packages(space).map_err(|error| error.fault())?;
         let at = format!("{:.0}", jiff::Timestamp::now());
         let installed = fetched.with_files(|files| {
             packages.install(&Install {
@@ -204,7 +205,7 @@ impl Sharing<'_> {
 
     /// Removes what this installation brought; best effort, since it failed already.
     fn take_back(&self, landed: &[&Release], space: Space) {
-        if let Ok(packages) = self.kernel.spaces().packages(space) {
+        if let Ok(packages) = self.spaces().packages(space) {
             for release in landed {
                 let _ = packages.remove(&release.tool_id, &release.version);
             }
@@ -214,12 +215,12 @@ impl Sharing<'_> {
     async fn freeze(&self, root: &Release, space: Space) -> Result<PathBuf, Fault> {
         let ask = ToolRef::exactly(root.tool_id.clone(), &root.version);
         let pins = Pins::exactly(root.tool_id.clone(), root.version.clone());
-        let plan = self.kernel.planner.pinned(&ask, &pins)?;
+        let plan = self.parts.planner.pinned(&ask, &pins)?;
         plan.require().map_err(|error| error.fault())?;
-        let lockfiles = self.kernel.lockfiles();
+        let lockfiles = Lockfiles { planner: self.parts.planner, preparer: self.parts.preparer };
         let mut lock = lockfiles.freeze_version(&root.tool_id, &root.version, &|_| ()).await?;
         lock.registry = Some(json!({"url": self.registry.url(), "fetched_at": lock.generated_at}));
-        let saved = self.kernel.spaces().locks().save(space, &lock, Slot::Default);
+        let saved = self.spaces().locks().save(space, &lock, Slot::Default);
         let saved = saved.map_err(|error| error.fault())?;
         Ok(saved.path)
     }

@@ -108,7 +108,7 @@ impl Sharing<'_> {
         resolve: Resolve,
     ) -> Result<Vec<SyncedLock>, Fault> {
         let mut here: BTreeMap<String, Stored> = BTreeMap::new();
-        let locks = self.kernel.spaces().locks();
+        let locks = self.spaces().locks();
         for entry in locks.entries(space, None, &mut |_, _| ()).map_err(|error| error.fault())? {
             if let Some(problem) = entry.problem {
                 return Err(problem);
@@ -170,13 +170,13 @@ impl Sharing<'_> {
                 Fault::new(ErrorKind::LockfileMismatch, message).with_hint("nothing was changed by it")
             );
         }
-        let locks = self.kernel.spaces().locks();
+        let locks = self.spaces().locks();
         locks.save(space, &lock, slot).map_err(|error| error.fault())?;
         Ok(Some(Point { revision: there.revision, digest: digest(&lock) }))
     }
 
     fn agreed_file(&self, space: Space) -> Result<PathBuf, Fault> {
-        let ai = self.kernel.spaces().ai(space);
+        let ai = self.spaces().ai(space);
         let none = || Fault::new(ErrorKind::NotFound, format!("there is no {space} space here"));
         Ok(ai.ok_or_else(none)?.join("cache/shared_lockfiles.json"))
     }

@@ -17,41 +17,46 @@ pub use update::{Change, Outdated, Update};
 
 use kiwi_model::{Digest, ErrorKind, Explain, Fault, Secret, Space};
 use kiwi_registry::{Cache, ClientError, Fetching, Registry};
-use kiwi_space::SignedSource;
+use kiwi_space::{Config, SignedSource, Spaces};
+use std::sync::Arc;
 
+use crate::host::Host;
 use crate::kernel::Kernel;
+use crate::planner::Planner;
+use crate::prepare::Preparer;
+use crate::vault::Vault;
 
 /// Told how many bytes of how many are over.
-pub type Transfer<'a> = &'a dyn Fn(u64, u64);
+pub type Transfer<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// One registry, for the user of a kernel.
 pub struct Sharing<'k> {
-    kernel: &'k Kernel,
+    parts: Parts<'k>,
     registry: Registry,
     cache: Cache,
+}
+
+/// What of a kernel is needed for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'k> {
+    pub planner: &'k Planner,
+    pub preparer: &'k Preparer,
+    pub vault: &'k Vault,
+    pub host: &'k Host,
+    pub config: &'k Config,
 }
 
 impl Kernel {
     /// The registry that is named, by whoever asks or by their surroundings. Nobody is asked yet.
     pub fn sharing(&self, named: Option<&str>) -> Result<Sharing<'_>, Fault> {
-        let set = |name: &str| self.host.environment.get(name).filter(|value| !value.is_empty());
-        let url = named
-            .or_else(|| set("KIWI_REGISTRY").map(String::as_str))
-            .or(self.config.registry.as_deref())
-            .ok_or_else(|| {
-                Fault::new(ErrorKind::MissingRequirement, "no registry is named")
-                    .with_hint("name it by `--registry URL`, by `KIWI_REGISTRY`, or by `registry.url` in the user's config/kiwi.toml; `kiwi registry serve` starts one")
-            })?;
-        let token = match set("KIWI_TOKEN") {
-            Some(token) => Some(Secret::new(token.clone())),
-            None => self.stored_token(url)?,
+        let parts = Parts {
+            planner: &self.planner,
+            preparer: &self.preparer,
+            vault: &self.vault,
+            host: &self.host,
+            config: &self.config,
         };
-        let registry = Registry::new(std::sync::Arc::clone(&self.vault.http), url, token).map_err(fault)?;
-        let user = self.spaces().ai(Space::User).ok_or_else(|| {
-            Fault::new(ErrorKind::MissingRequirement, "there is no user space")
-                .with_hint("set HOME, or KIWI_USER_SPACE")
-        })?;
-        Ok(Sharing { kernel: self, registry, cache: Cache::new(user.join("cache/registry")) })
+        Sharing::new(parts, named)
     }
 
     /// Whether a registry is named somewhere.
@@ -59,15 +64,38 @@ impl Kernel {
         let is_set = self.host.environment.get("KIWI_REGISTRY").is_some_and(|value| !value.is_empty());
         is_set || self.config.registry.is_some()
     }
+}
 
-    fn stored_token(&self, url: &str) -> Result<Option<Secret>, Fault> {
-        let user = self.spaces().ai(Space::User);
-        // Without a store there is no token; looking must not make one.
-        if !user.is_some_and(|user| user.join("credentials").exists()) {
-            return Ok(None);
-        }
-        let stored = self.vault.store()?.get(&credential_name(url)).map_err(|error| error.fault())?;
-        Ok(stored.map(|credential| credential.secret))
+impl<'k> Sharing<'k> {
+    pub(crate) fn new(parts: Parts<'k>, named: Option<&str>) -> Result<Self, Fault> {
+        let set = |name: &str| parts.host.environment.get(name).filter(|value| !value.is_empty());
+        let url = named
+            .or_else(|| set("KIWI_REGISTRY").map(String::as_str))
+            .or(parts.config.registry.as_deref())
+            .ok_or_else(|| {
+                Fault::new(ErrorKind::MissingRequirement, "no registry is named")
+                    .with_hint("name it by `--registry URL`, by `KIWI_REGISTRY`, or by `registry.url` in the user's config/kiwi.toml; `kiwi registry serve` starts one")
+            })?;
+        let user = parts.planner.spaces().ai(Space::User).ok_or_else(|| {
+            Fault::new(ErrorKind::MissingRequirement, "there is no user space")
+                .with_hint("set HOME, or KIWI_USER_SPACE")
+        })?;
+        let token = match set("KIWI_TOKEN") {
+            Some(token) => Some(Secret::new(token.clone())),
+            // Without a store there is no token; looking must not make one.
+            None if !user.join("credentials").exists() => None,
+            None => {
+                let stored =
+                    parts.vault.store()?.get(&credential_name(url)).map_err(|error| error.fault())?;
+                stored.map(|credential| credential.secret)
+            }
+        };
+        let registry = Registry::new(Arc::clone(&parts.vault.http), url, token).map_err(fault)?;
+        Ok(Self { parts, registry, cache: Cache::new(user.join("cache/registry")) })
+    }
+
+    fn spaces(&self) -> &'k Spaces {
+        self.parts.planner.spaces()
     }
 }
 
@@ -79,16 +107,17 @@ impl Sharing<'_> {
 
     /// Keeps a token for this registry, once the registry knows it.
     pub async fn login(&self, token: Secret) -> Result<kiwi_registry::protocol::Whoami, Fault> {
-        let http = std::sync::Arc::clone(&self.kernel.vault.http);
-        let asked = Registry::new(http, self.registry.url(), Some(token.clone())).map_err(fault)?;
+        let asked =
+            Registry::new(Arc::clone(&self.parts.vault.http), self.registry.url(), Some(token.clone()))
+                .map_err(fault)?;
         let known = asked.whoami().await.map_err(fault)?;
-        self.kernel.auth()?.set(&credential_name(self.registry.url()), token)?;
+        self.parts.vault.auth()?.set(&credential_name(self.registry.url()), token)?;
         Ok(known)
     }
 
     /// Forgets the token of this registry; says whether there was one.
     pub fn logout(&self) -> Result<bool, Fault> {
-        self.kernel.auth()?.remove(&credential_name(self.registry.url()))
+        self.parts.vault.auth()?.remove(&credential_name(self.registry.url()))
     }
 
     fn fetching<'a>(&'a self, progress: Transfer<'a>) -> Fetching<'a> {
@@ -96,7 +125,7 @@ impl Sharing<'_> {
     }
 
     fn requires_signature(&self) -> bool {
-        self.kernel.config.require_signature.contains(&SignedSource::Registry)
+        self.parts.config.require_signature.contains(&SignedSource::Registry)
     }
 }
 

@@ -59,7 +59,7 @@ impl Sharing<'_> {
         how: Publish,
         progress: Transfer<'_>,
     ) -> Result<Published, Fault> {
-        let plan = self.kernel.planner.free(ask)?;
+        let plan = self.parts.planner.free(ask)?;
         plan.require().map_err(|error| error.fault())?;
         let Some((tool, below)) = plan.tools().split_first() else {
             return Err(Fault::new(ErrorKind::Internal, "a chain has no links"));
@@ -75,8 +75,7 @@ impl Sharing<'_> {
         for link in below.iter().filter(|link| link.space != Space::System) {
             self.has_below(tool, link).await?;
         }
-        let signed =
-            self.kernel.spaces().signature(&tool.integrity.to_string()).map_err(|error| error.fault())?;
+        let signed = self.spaces().signature(&tool.integrity.to_string()).map_err(|error| error.fault())?;
         let mut published = Published {
             state: PublishState::Rehearsed,
             tool_id: tool.manifest.tool_id.clone(),

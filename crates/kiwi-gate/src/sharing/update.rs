@@ -117,7 +117,7 @@ impl Sharing<'_> {
 
     /// What was installed from this registry.
     pub(super) fn installed(&self, space: Space) -> Result<Vec<Record>, Fault> {
-        let packages = self.kernel.spaces().packages(space).map_err(|error| error.fault())?;
+        let packages = self.spaces().packages(space).map_err(|error| error.fault())?;
         let records = packages.records().map_err(|error| error.fault())?;
         Ok(records.into_iter().filter(|record| record.source == self.registry.url()).collect())
     }
@@ -134,7 +134,7 @@ impl Sharing<'_> {
 
     /// The versions of a tool's chain that are agreed on: by its newest lockfile, else by what a call would use.
     fn agreed(&self, id: &ToolId, space: Space) -> Result<BTreeMap<ToolId, Version>, Fault> {
-        let spaces = self.kernel.spaces();
+        let spaces = self.spaces();
         let locks = spaces.locks();
         let entries = locks.of(id).map_err(|error| error.fault())?;
         let newest = entries
@@ -153,7 +153,7 @@ impl Sharing<'_> {
         if !installed.iter().any(|record| record.tool_id == *id) {
             return Ok(BTreeMap::new());
         }
-        let plan = self.kernel.planner.free(&id.clone().into());
+        let plan = self.parts.planner.free(&id.clone().into());
         let links = plan.map(|plan| plan.links().to_vec()).unwrap_or_default();
         Ok(links.into_iter().map(|link| (link.tool_id, link.version)).collect())
     }

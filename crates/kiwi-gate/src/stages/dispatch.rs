@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::host::Host;
+use crate::planner::Planner;
 use crate::prepare::Preparer;
 use crate::redact::Redactor;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture};
@@ -17,6 +18,7 @@ use crate::vault::Vault;
 
 /// The last stage.
 pub(crate) struct Dispatch {
+    pub planner: Arc<Planner>,
     pub host: Arc<Host>,
     pub launcher: Launcher,
     pub http: Arc<HttpClient>,

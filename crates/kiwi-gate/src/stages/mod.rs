@@ -3,6 +3,7 @@
 mod container;
 mod dispatch;
 mod process;
+mod publish;
 mod ready;
 mod record;
 mod request;

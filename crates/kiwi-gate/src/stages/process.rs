@@ -74,7 +74,10 @@ impl Dispatch {
         let finished = self.launcher.run(process, &watch, cancel.fired()).await;
         watch.finish();
         match finished {
-            Ok(finished) => self.signed(call, Reply { warnings, ..reply(&finished) }),
+            Ok(finished) => {
+                let reply = self.signed(call, Reply { warnings, ..reply(&finished) });
+                self.published(call, reply).await
+            }
             Err(error) => Reply { warnings, ..failed(&error) },
         }
     }

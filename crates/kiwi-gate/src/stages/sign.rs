@@ -10,25 +10,11 @@ use crate::stage::{Call, Reply};
 impl Dispatch {
     /// Signs what the tool found sound, where its manifest says that this is what it is for. No process ever sees the key.
     pub(super) fn signed(&self, call: &Call<'_>, reply: Reply) -> Reply {
-        let is_for_it = |call: &Call<'_>| {
-            let is_system = call.plan().tools().first().is_some_and(|leaf| leaf.space == Space::System);
-            is_system
-                && call
-                    .plan()
-                    .merged()
-                    .is_ok_and(|merged| merged.config().get("signs") == Some(&Value::Bool(true)))
-        };
-        if reply.failure.is_some() || !is_for_it(call) {
+        if reply.failure.is_some() || !is_for(call, "signs") {
             return reply;
         }
         match self.sign(call, &reply.result) {
-            Ok(signature) => {
-                let mut result = reply.result;
-                if let Value::Object(result) = &mut result {
-                    result.extend(signature.as_object().cloned().unwrap_or_default());
-                }
-                Reply { result, ..reply }
-            }
+            Ok(signature) => with(reply, &signature),
             Err(fault) => Reply { failure: Some(fault), ..reply },
         }
     }
@@ -44,4 +30,20 @@ impl Dispatch {
         let file = file.strip_prefix(&self.project).unwrap_or(&file);
         Ok(json!({"signed": true, "key": signature.key, "signature_file": file}))
     }
+}
+
+/// Whether a tool of the system says that this is what it is for.
+pub(super) fn is_for(call: &Call<'_>, what: &str) -> bool {
+    let is_system = call.plan().tools().first().is_some_and(|leaf| leaf.space == Space::System);
+    is_system
+        && call.plan().merged().is_ok_and(|merged| merged.config().get(what) == Some(&Value::Bool(true)))
+}
+
+/// A reply that says more.
+pub(super) fn with(reply: Reply, more: &Value) -> Reply {
+    let mut result = reply.result;
+    if let Value::Object(result) = &mut result {
+        result.extend(more.as_object().cloned().unwrap_or_default());
+    }
+    Reply { result, ..reply }
 }

@@ -18,7 +18,7 @@ pub struct Fetching<'a> {
     /// What is here already, and where the rest goes.
     pub cache: &'a Cache,
     /// Told how many bytes of how many are here.
-    pub progress: &'a dyn Fn(u64, u64),
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 /// A version with the bytes of its files.

@@ -104,13 +104,18 @@ fn meant(server: &Server, request: &Arguments) -> Result<(ToolRef, Map<String, V
                 .with_hint(hint))
         }
         "create" => create(family, &request.item_id, parameters),
-        action @ ("update" | "delete" | "validate" | "sign") => {
+        "publish" if family != "tool" => Err(Fault::new(
+            ErrorKind::MissingRequirement,
+            format!("a {family} cannot be published: registries hold tools"),
+        )
+        .with_hint("an item can be copied: load with `destination`")),
+        "publish" if !server.kernel.has_registry() => {
+            Err(Fault::new(ErrorKind::MissingRequirement, "publishing needs a registry, and none is set up")
+                .with_hint("the user names one by `KIWI_REGISTRY` or `registry.url`"))
+        }
+        action @ ("update" | "delete" | "validate" | "sign" | "publish") => {
             let path = place(server, family, &request.item_id);
             about(action, family, &request.item_id, path, parameters)
-        }
-        "publish" => {
-            Err(Fault::new(ErrorKind::MissingRequirement, "publishing needs a registry, and none is set up")
-                .with_hint("an item can be copied: load with `destination`"))
         }
         "rollback" => Err(Fault::new(
             ErrorKind::MissingRequirement,

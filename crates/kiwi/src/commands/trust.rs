@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use crate::context::Context;
 use crate::printer::{self, DIM, mark, paint};
 
-/// Say which projects agents may work in. A project's own configuration never decides that.
+/// Say which projects agents may work in, and whose signatures count. A project's own configuration never decides that.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -33,12 +33,21 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Keys whose signatures count.
+    Key {
+        #[command(subcommand)]
+        command: super::trust_key::Command,
+    },
 }
 
 impl Args {
     /// Whether standard output must hold one JSON object.
     pub fn json(&self) -> bool {
-        matches!(self.command, Command::List { json: true })
+        match &self.command {
+            Command::List { json } => *json,
+            Command::Key { command } => command.json(),
+            Command::Add { .. } | Command::Remove { .. } => false,
+        }
     }
 
     /// Does it.
@@ -56,6 +65,7 @@ impl Args {
                 }
             }
             Command::List { json } => list(&trust, json)?,
+            Command::Key { command } => command.run(context)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod keyring;
 pub mod leaks;
 pub mod mcp;
+pub mod registry;
 pub mod secure;
 pub mod server;
 pub mod storm;

@@ -9,6 +9,8 @@ mod remove;
 mod set;
 mod typed;
 
+pub use typed::secret;
+
 /// Store secrets for tools, get tokens, and forget them.
 #[derive(Debug, clap::Args)]
 pub struct Args {

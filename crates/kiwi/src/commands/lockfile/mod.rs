@@ -10,6 +10,7 @@ mod freeze;
 mod git;
 mod list;
 mod prune;
+mod sync;
 mod target;
 mod update;
 mod validate;
@@ -32,6 +33,8 @@ enum Command {
     Prune(prune::Args),
     Diff(diff::Args),
     Update(update::Args),
+    Push(sync::Push),
+    Pull(sync::Pull),
 }
 
 impl Args {
@@ -45,6 +48,8 @@ impl Args {
             Some(Command::Prune(args)) => args.json,
             Some(Command::Diff(args)) => args.json,
             Some(Command::Update(args)) => args.json,
+            Some(Command::Push(args)) => args.json(),
+            Some(Command::Pull(args)) => args.json(),
         }
     }
 
@@ -57,6 +62,8 @@ impl Args {
             Command::Prune(args) => args.run(context),
             Command::Diff(args) => args.run(context),
             Command::Update(args) => args.run(context),
+            Command::Push(args) => args.run(context),
+            Command::Pull(args) => args.run(context),
         }
     }
 }
@@ -72,7 +79,7 @@ pub enum Scope {
 
 impl Scope {
     /// The space: the one that was named, else the project's where there is one.
-    fn space(chosen: Option<Self>, context: &Context) -> Space {
+    pub fn space(chosen: Option<Self>, context: &Context) -> Space {
         match chosen {
             Some(Self::Project) => Space::Project,
             None if context.kernel.spaces().project_root().is_some() => Space::Project,
