@@ -15,6 +15,7 @@ mod docs;
 mod machine;
 mod mcp;
 mod minilm;
+mod postgres;
 mod report;
 mod shell;
 mod soak;
@@ -37,6 +38,7 @@ usage: cargo xtask COMMAND
   engines COMMAND…      run one command with the container engines that tests use
   mcp COMMAND…          run one command with the MCP clients, servers and suites that tests use
   minilm COMMAND…       run one command with the sentence encoder that tests use
+  postgres COMMAND…     run one command with the PostgreSQL that tests use
   docs                  build the guide with a pinned mdBook into docs/book/";
 
 fn main() -> ExitCode {
@@ -66,6 +68,7 @@ fn run(args: &[String]) -> Result<()> {
         ["engines", program, words @ ..] => containers::run(program, words),
         ["mcp", program, words @ ..] => mcp::run(program, words),
         ["minilm", program, words @ ..] => minilm::run(program, words),
+        ["postgres", program, words @ ..] => postgres::run(program, words),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::containers::{self, Engines};
+use crate::postgres::{self, Postgres};
 use crate::report::Report;
 use crate::shell::{Shell, cache, root};
 use crate::tally::Tally;
@@ -51,11 +52,13 @@ pub fn run(minutes: u64) -> Result<()> {
             let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
             let minilm = minilm::folder()?;
             let minilm = minilm.to_str().context("the checkout's path is not Unicode")?;
+            let postgres = Postgres::start()?;
             let variables = [
                 ("KIWI_SOAK", "1"),
                 (containers::VARIABLE, engines.folder()),
                 (mcp::VARIABLE, mcp),
                 (minilm::VARIABLE, minilm),
+                (postgres::VARIABLE, postgres.url()),
             ];
             test::workspace(&mut tally, &variables)
         })

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 
 use crate::containers::{self, Engines};
+use crate::postgres::{self, Postgres};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
@@ -35,13 +36,19 @@ pub fn run() -> Result<()> {
     let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
     let minilm = report.step("minilm", "a real sentence encoder", minilm::folder)?;
     let minilm = minilm.to_str().context("the checkout's path is not Unicode")?;
+    let postgres = report.step("postgres", "a PostgreSQL of its own, with pgvector", Postgres::start)?;
     let mut tally = Tally::default();
     report.step("tests", "every suite, fuzz corpora replayed among them", || {
-        let variables =
-            [(containers::VARIABLE, engines.folder()), (mcp::VARIABLE, mcp), (minilm::VARIABLE, minilm)];
+        let variables = [
+            (containers::VARIABLE, engines.folder()),
+            (mcp::VARIABLE, mcp),
+            (minilm::VARIABLE, minilm),
+            (postgres::VARIABLE, postgres.url()),
+        ];
         workspace(&mut tally, &variables)
     })?;
     drop(engines);
+    drop(postgres);
     report.step("doc tests", "cargo test --doc", || {
         Shell::cargo()?
             .args(["test", "--quiet", "--workspace", "--doc"])

@@ -32,10 +32,10 @@ const FLOORS: [(&str, u8); 12] = [
 /// Beside the house: they may look into every room, and no room knows them.
 const OUTSIDE: [&str; 2] = ["xtask", "kiwi-bench"];
 /// Libraries that one room owns. Where none is named, no room may have it.
-const OWNED: [(&str, &[&str]); 18] = [
+const OWNED: [(&str, &[&str]); 20] = [
     // `kiwi-mcp` reads answers of connections that `kiwi-exec` opens; `kiwi-server` answers those that come in.
     ("reqwest", &["kiwi-exec", "kiwi-mcp"]),
-    ("hyper", &["kiwi-exec", "kiwi-server"]),
+    ("hyper", &["kiwi-exec", "kiwi-registry", "kiwi-server"]),
     ("rmcp", &["kiwi-mcp", "kiwi-server"]),
     ("ureq", &["kiwi-exec"]),
     ("rustls", &["kiwi-exec"]),
@@ -46,6 +46,9 @@ const OWNED: [(&str, &[&str]); 18] = [
     ("nix", &["kiwi-exec"]),
     ("tantivy", &["kiwi-search"]),
     ("safetensors", &["kiwi-search"]),
+    // The registry's server keeps its tables; nobody else has a database.
+    ("rusqlite", &["kiwi-registry"]),
+    ("sqlx", &["kiwi-registry"]),
     ("clap", &["kiwi"]),
     ("anstream", &["kiwi"]),
     ("anyhow", &[]),

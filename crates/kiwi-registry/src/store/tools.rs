@@ -19,11 +19,13 @@ const TOOL: &str = concat!(
     "SELECT t.tool_id, t.description, t.tool_type, t.visibility, t.owner, t.namespace FROM tools t WHERE t.tool_id = $3 AND ",
     visible!()
 );
-/// Takes hold of a tool, so that whoever changes it does so one after another, and says whose it is.
-pub(super) const HOLD: &str = concat!(
-    "UPDATE tools AS t SET revision = t.revision + 1 WHERE t.tool_id = $3 RETURNING t.number, CASE WHEN ",
+/// Takes hold of a tool, so that whoever changes it does so one after another.
+const HOLD: &str = "UPDATE tools SET revision = revision + 1 WHERE tool_id = $1 RETURNING number";
+/// Whose a tool is that was taken hold of.
+const WHOSE: &str = concat!(
+    "SELECT CASE WHEN ",
     owned!(),
-    " THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, t.visibility"
+    " THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, t.visibility FROM tools t WHERE t.number = $3"
 );
 
 /// The spelling of who sees a tool.
@@ -55,9 +57,11 @@ pub(super) async fn hold(
     tool_id: &ToolId,
 ) -> Result<Held, RegistryError> {
     let unknown = || RegistryError::unknown("tool", tool_id.as_str());
-    let values = caller.values([Value::from(tool_id.as_str())]);
-    let mut row = transaction.row(HOLD, values).await?.ok_or_else(unknown)?;
-    let (number, is_own, visibility) = (row.integer()?, row.truth()?, row.text()?);
+    let held = transaction.row(HOLD, values![tool_id.as_str()]).await?;
+    let number = held.ok_or_else(unknown)?.integer()?;
+    let whose = transaction.row(WHOSE, caller.values([Value::from(number)])).await?;
+    let mut row = whose.ok_or_else(unknown)?;
+    let (is_own, visibility) = (row.truth()?, row.text()?);
     match (is_own, visibility.as_str()) {
         (true, visibility) => Ok(Held { number, is_public: visibility == "public" }),
         // What a caller may not see is not there.

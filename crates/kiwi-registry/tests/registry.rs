@@ -1,0 +1,513 @@
+//! What a registry does, the same on both engines.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use kiwi_model::Digest;
+use serde_json::json;
+use support::{Client, Engine, Package, Registry};
+
+on_both!(
+    published_is_found_resolved_and_read,
+    a_chain_honours_requirements_yanks_and_early_versions,
+    chains_that_have_no_end_are_refused,
+    versions_never_change,
+    exactly_one_of_many_publishers_wins,
+    a_try_that_is_made_again_is_the_same_try,
+    who_sees_what,
+    who_may_do_what,
+    tokens_are_made_listed_and_ended,
+    namespaces_have_owners,
+    lockfiles_are_shared_without_losing_any,
+    large_blobs_come_back_whole,
+    knowing_a_digest_is_not_having_the_bytes,
+    search_finds_by_name_words_and_meaning,
+    several_servers_share_one_database,
+);
+
+async fn published_is_found_resolved_and_read(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    let package = Package::new("acme.greet", "1.0.0").with("lib/data.txt", b"hello");
+    let release = ann.publish(&package).await.expect_status(201);
+    assert_eq!(release["integrity"], json!(package.integrity()));
+    assert_eq!((&release["publisher"], &release["executor"]), (&json!("ann"), &json!("python_runtime")));
+    assert_eq!(release["files"].as_array().unwrap().len(), 3);
+    assert_eq!(release["manifest"], package.manifest());
+
+    let nobody = registry.nobody();
+    assert_eq!(nobody.get(&package.path()).await.expect_status(200), release);
+    let tool = nobody.get("/v1/tools/acme.greet").await.expect_status(200);
+    assert_eq!((&tool["latest"], &tool["owners"]), (&json!("1.0.0"), &json!(["ann"])));
+    let chain = nobody.get("/v1/resolve/acme.greet").await.expect_status(200);
+    assert_eq!(chain["links"][0]["integrity"], release["integrity"]);
+    let beyond = json!({"tool_id": "python_runtime", "requirement": null, "is_known": false});
+    assert_eq!(chain["beyond"], beyond);
+    for (_, bytes, _) in &package.files {
+        let reply = nobody.get(&format!("/v1/blobs/{}", Digest::of(bytes))).await;
+        assert_eq!((reply.status, &reply.body), (200, bytes));
+    }
+    nobody.get("/v1/tools/acme.other").await.expect_fault(404, "not_found");
+    nobody.get("/v1/tools/acme.greet/versions/1.0.1").await.expect_fault(404, "not_found");
+    let status = nobody.get("/v1/status").await.expect_status(200);
+    assert_eq!((&status["name"], &status["protocol"]), (&json!("kiwi"), &json!(1)));
+}
+
+/// Which versions the links of a chain have.
+async fn versions(client: &Client, path: &str) -> Vec<String> {
+    let chain = client.get(path).await.expect_status(200);
+    let name = |link: &serde_json::Value| {
+        format!("{}@{}", link["tool_id"].as_str().unwrap(), link["version"].as_str().unwrap())
+    };
+    chain["links"].as_array().unwrap().iter().map(name).collect()
+}
+
+async fn a_chain_honours_requirements_yanks_and_early_versions(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    for version in ["1.0.0", "1.2.0", "1.10.0", "2.0.0", "2.1.0-beta.2", "2.1.0-beta.11"] {
+        ann.publish(&Package::running_on("base", version, "python_runtime")).await.expect_status(201);
+    }
+    for (id, executor) in [("mid", "base@^1"), ("early", "base@>=2.1.0-beta.1"), ("odd", "base@^9")] {
+        ann.publish(&Package::running_on(id, "1.0.0", executor)).await.expect_status(201);
+    }
+    ann.publish(&Package::running_on("top", "1.0.0", "mid")).await.expect_status(201);
+    let nobody = registry.nobody();
+    let at = |path: &str| format!("/v1/resolve/{path}");
+    assert_eq!(versions(&nobody, &at("top")).await, ["top@1.0.0", "mid@1.0.0", "base@1.10.0"]);
+    assert_eq!(versions(&nobody, &at("base")).await, ["base@2.0.0"]);
+    assert_eq!(versions(&nobody, &at("base?requirement=%5E1")).await, ["base@1.10.0"]);
+    assert_eq!(versions(&nobody, &at("base?requirement=%3C1.10")).await, ["base@1.2.0"]);
+    assert_eq!(versions(&nobody, &at("early")).await, ["early@1.0.0", "base@2.1.0-beta.11"]);
+    let chain = nobody.get(&at("odd")).await.expect_status(200);
+    assert_eq!(chain["beyond"], json!({"tool_id": "base", "requirement": "^9", "is_known": true}));
+    nobody.get(&at("base?requirement=%5E9")).await.expect_fault(404, "not_found");
+    nobody.get(&at("base?requirement=wat")).await.expect_fault(400, "usage");
+
+    let yank = json!({"reason": "broken"});
+    let yanked = ann.json("PUT", "/v1/tools/base/versions/1.10.0/yanked", &yank).await.expect_status(200);
+    assert_eq!(yanked["yanked"], "broken");
+    assert_eq!(versions(&nobody, &at("top")).await, ["top@1.0.0", "mid@1.0.0", "base@1.2.0"]);
+    // Who names it has it from a lockfile.
+    assert_eq!(versions(&nobody, &at("base?requirement=%3D1.10.0")).await, ["base@1.10.0"]);
+    nobody.get("/v1/tools/base/versions/1.10.0").await.expect_status(200);
+    let back = json!({"reason": null});
+    ann.json("PUT", "/v1/tools/base/versions/1.10.0/yanked", &back).await.expect_status(200);
+    assert_eq!(versions(&nobody, &at("top")).await[2], "base@1.10.0");
+    // The newest is an early one only where there is no other.
+    for version in ["2.0.0", "1.10.0", "1.2.0", "1.0.0"] {
+        let tool = nobody.get("/v1/tools/base").await.expect_status(200);
+        assert_eq!(tool["latest"], version);
+        let path = format!("/v1/tools/base/versions/{version}/yanked");
+        ann.json("PUT", &path, &yank).await.expect_status(200);
+    }
+    assert_eq!(nobody.get("/v1/tools/base").await.expect_status(200)["latest"], "2.1.0-beta.11");
+}
+
+async fn chains_that_have_no_end_are_refused(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    for (id, executor) in [("a_b", "axb"), ("axb", "c"), ("c", "a_b"), ("own", "own")] {
+        ann.publish(&Package::running_on(id, "1.0.0", executor)).await.expect_status(201);
+    }
+    ann.get("/v1/resolve/a_b").await.expect_fault(422, "cycle");
+    ann.get("/v1/resolve/own").await.expect_fault(422, "cycle");
+    for depth in 0..12 {
+        let package = Package::running_on(&format!("d{depth}"), "1.0.0", &format!("d{}", depth + 1));
+        ann.publish(&package).await.expect_status(201);
+    }
+    ann.get("/v1/resolve/d0").await.expect_fault(422, "too_deep");
+    let chain = ann.get("/v1/resolve/d2").await.expect_status(200);
+    assert_eq!(chain["links"].as_array().unwrap().len(), 10);
+    assert_eq!(chain["beyond"]["tool_id"], "d12");
+}
+
+async fn versions_never_change(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    let first = Package::new("greet", "1.0.0");
+    ann.publish(&first).await.expect_status(201);
+    for other in [
+        first.clone(),
+        first.clone().with("more.txt", b"more"),
+        Package { version: "1.0.0+build".parse().unwrap(), ..Package::new("greet", "1.0.0+build") },
+    ] {
+        let fault = ann.publish(&other).await.expect_fault(409, "version_conflict");
+        assert_eq!(fault["details"]["integrity"], json!(first.integrity()));
+    }
+    let there = ann.get("/v1/tools/greet/versions/1.0.0").await.expect_status(200);
+    assert_eq!(there["integrity"], json!(first.integrity()));
+    ann.send("DELETE", "/v1/tools/greet/versions/1.0.0", &[], b"").await.expect_fault(405, "usage");
+}
+
+async fn exactly_one_of_many_publishers_wins(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    let packages: Vec<Package> =
+        (0..200).map(|n: u32| Package::new("busy", "1.0.0").with("n.txt", &n.to_be_bytes())).collect();
+    for package in &packages {
+        ann.upload(package).await;
+    }
+    let mut tasks = Vec::new();
+    for package in packages.clone() {
+        let ann = ann.clone();
+        tasks.push(tokio::spawn(async move {
+            ann.json("PUT", &package.path(), &package.publication()).await
+        }));
+    }
+    let (mut won, mut lost) = (Vec::new(), 0);
+    for task in tasks {
+        let reply = task.await.unwrap();
+        match reply.status {
+            201 => won.push(reply.value()["integrity"].clone()),
+            409 => lost += 1,
+            other => panic!("{other}: {}", reply.value()),
+        }
+    }
+    assert_eq!((won.len(), lost), (1, 199));
+    let there = ann.get("/v1/tools/busy/versions/1.0.0").await.expect_status(200);
+    assert_eq!(there["integrity"], won[0]);
+    assert_eq!(there["files"].as_array().unwrap().len(), 3);
+
+    // Different versions at once: all of them, and the newest is the newest.
+    let mut tasks = Vec::new();
+    for minor in 1..40 {
+        let (ann, package) = (ann.clone(), Package::new("busy", &format!("1.{minor}.0")));
+        tasks.push(tokio::spawn(async move { ann.publish(&package).await.expect_status(201) }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let tool = ann.get("/v1/tools/busy").await.expect_status(200);
+    assert_eq!((&tool["latest"], tool["versions"].as_array().unwrap().len()), (&json!("1.39.0"), 40));
+}
+
+async fn a_try_that_is_made_again_is_the_same_try(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    let package = Package::new("greet", "1.0.0");
+    ann.upload(&package).await;
+    let publish = |package: &Package, attempt: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", attempt)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (ann, path, body) = (ann.clone(), package.path(), package.publication().to_string());
+        async move {
+            let headers: Vec<(&str, &str)> =
+                headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            ann.send("PUT", &path, &headers, body.as_bytes()).await
+        }
+    };
+    let first = publish(&package, "try-1").await.expect_status(201);
+    assert_eq!(publish(&package, "try-1").await.expect_status(200), first);
+    publish(&package, "try-2").await.expect_fault(409, "version_conflict");
+    let other = package.clone().with("more.txt", b"more");
+    ann.upload(&other).await;
+    publish(&other, "try-1").await.expect_fault(409, "version_conflict");
+    publish(&package, &"x".repeat(300)).await.expect_fault(400, "usage");
+}
+
+async fn who_sees_what(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let (ann, bob, nobody) =
+        (registry.publisher("ann").await, registry.publisher("bob").await, registry.nobody());
+    let secret = Package::described("acme.secret", "1.0.0", "python_runtime", "launches rockets quietly");
+    let secret = secret.visible("private").with("secret.txt", b"nobody else has these bytes");
+    let hidden = Package::described("acme.hidden", "1.0.0", "acme.secret", "launches rockets").visible("unlisted");
+    ann.publish(&secret).await.expect_status(201);
+    ann.publish(&hidden).await.expect_status(201);
+    let blob = format!("/v1/blobs/{}", Digest::of(b"nobody else has these bytes"));
+    let paths = ["/v1/tools/acme.secret", "/v1/resolve/acme.secret", "/v1/tools/acme.secret/versions/1.0.0", &blob];
+    for path in paths {
+        for stranger in [&bob, &nobody] {
+            stranger.get(path).await.expect_fault(404, "not_found");
+        }
+        for friend in [&ann, &registry.admin] {
+            let reply = friend.get(path).await;
+            assert_eq!(reply.status, 200, "{path}");
+            assert!(reply.header("cache-control").unwrap().starts_with("private"), "{path}");
+        }
+    }
+    // An unlisted one by whoever knows its name; what it runs on stays private.
+    let chain = nobody.get("/v1/resolve/acme.hidden").await.expect_status(200);
+    assert_eq!(chain["beyond"], json!({"tool_id": "acme.secret", "requirement": null, "is_known": false}));
+    assert_eq!(versions(&ann, "/v1/resolve/acme.hidden").await, ["acme.hidden@1.0.0", "acme.secret@1.0.0"]);
+    let found = |client: Client| async move {
+        let found = client.get("/v1/search?q=launch+rockets").await.expect_status(200);
+        found["hits"].as_array().unwrap().len()
+    };
+    assert_eq!((found(nobody.clone()).await, found(bob.clone()).await, found(ann.clone()).await), (0, 0, 2));
+    // What is not theirs cannot be changed, and what cannot be seen is not there.
+    let open = json!({"visibility": "public"});
+    bob.json("PATCH", "/v1/tools/acme.secret", &open).await.expect_fault(404, "not_found");
+    bob.json("PATCH", "/v1/tools/acme.hidden", &open).await.expect_fault(403, "denied");
+    let tool = ann.json("PATCH", "/v1/tools/acme.secret", &open).await.expect_status(200);
+    assert_eq!(tool["visibility"], "public");
+    assert_eq!(nobody.get(&blob).await.status, 200);
+    assert_eq!(found(nobody.clone()).await, 1);
+    ann.json("PATCH", "/v1/tools/acme.secret", &json!({"visibility": "private"})).await.expect_status(200);
+    nobody.get(&blob).await.expect_fault(404, "not_found");
+    assert_eq!(found(nobody.clone()).await, 0);
+    // A version of a tool that is there does not change who sees it.
+    ann.publish(&Package::new("acme.secret", "1.1.0").visible("public")).await.expect_status(201);
+    nobody.get("/v1/tools/acme.secret").await.expect_fault(404, "not_found");
+}
+
+async fn who_may_do_what(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let (ann, bob, nobody) =
+        (registry.publisher("ann").await, registry.publisher("bob").await, registry.nobody());
+    let reader = registry.user("ann", &["read"]).await;
+    let package = Package::new("acme.greet", "1.0.0");
+    nobody.json("PUT", &package.path(), &package.publication()).await.expect_fault(401, "denied");
+    reader.json("PUT", &package.path(), &package.publication()).await.expect_fault(403, "denied");
+    reader.put_blob(b"x").await.expect_fault(403, "denied");
+    let stranger = Client { token: Some("kiwi_nonsense".into()), ..nobody.clone() };
+    let refused = stranger.get("/v1/status").await;
+    refused.expect_fault(401, "denied");
+    assert!(refused.header("www-authenticate").unwrap().contains("invalid_token"));
+    ann.publish(&package).await.expect_status(201);
+    // A namespace belongs to who was first in it, and so does a name without one.
+    bob.publish(&Package::new("acme.other", "1.0.0")).await.expect_fault(403, "denied");
+    bob.publish(&Package::new("acme.greet", "1.0.1")).await.expect_fault(403, "denied");
+    ann.publish(&Package::new("plain", "1.0.0").visible("private")).await.expect_status(201);
+    bob.publish(&Package::new("plain", "1.0.1")).await.expect_fault(403, "denied");
+    let yank = json!({"reason": "no"});
+    bob.json("PUT", "/v1/tools/acme.greet/versions/1.0.0/yanked", &yank).await.expect_fault(403, "denied");
+    bob.json("PUT", "/v1/tools/plain/versions/1.0.0/yanked", &yank).await.expect_fault(404, "not_found");
+    registry.admin.publish(&Package::new("acme.other", "1.0.0")).await.expect_status(201);
+    for reserved in ["kiwi.new", "filesystem.read", "subprocess"] {
+        ann.publish(&Package::new(reserved, "1.0.0")).await.expect_fault(403, "denied");
+    }
+    for path in ["/v1/tokens", "/v1/lockfiles/team"] {
+        nobody.get(path).await.expect_fault(401, "denied");
+    }
+    ann.get("/v1/tokens").await.expect_fault(403, "denied");
+    let who = ann.get("/v1/whoami").await.expect_status(200);
+    assert_eq!(who, json!({"user": "ann", "scopes": ["read", "publish"], "namespaces": ["acme"]}));
+}
+
+async fn tokens_are_made_listed_and_ended(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let wanted = json!({"user": "ann", "scopes": ["publish", "read", "publish"], "days": 30});
+    let made = registry.admin.json("POST", "/v1/tokens", &wanted).await.expect_status(201);
+    let token = made["token"].as_str().unwrap();
+    assert!(token.starts_with("kiwi_") && token.len() == 48, "{token}");
+    assert!(made["expires_at"].is_string());
+    let listed = registry.admin.get("/v1/tokens").await.expect_status(200);
+    assert_eq!(listed["tokens"][0]["id"], made["id"]);
+    assert_eq!(listed["tokens"][0]["scopes"], json!(["read", "publish"]));
+    assert!(!listed.to_string().contains(token));
+    let ann = Client { token: Some(token.to_owned()), ..registry.admin.clone() };
+    ann.get("/v1/whoami").await.expect_status(200);
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    registry.admin.send("DELETE", &path, &[], b"").await.expect_status(204);
+    ann.get("/v1/whoami").await.expect_fault(401, "denied");
+    registry.admin.send("DELETE", &path, &[], b"").await.expect_fault(404, "not_found");
+    for bad in [
+        json!({"user": "Ann", "scopes": ["read"]}),
+        json!({"user": "ann", "scopes": []}),
+        json!({"user": "ann", "scopes": ["read"], "days": 0}),
+        json!({"user": "ann", "scopes": ["root"]}),
+        json!({"user": "ann", "scopes": ["read"], "more": 1}),
+    ] {
+        registry.admin.json("POST", "/v1/tokens", &bad).await.expect_fault(422, "usage");
+    }
+}
+
+async fn namespaces_have_owners(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
+    ann.get("/v1/namespaces/acme").await.expect_fault(404, "not_found");
+    let claimed = ann.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_status(200);
+    assert_eq!(claimed, json!({"name": "acme", "owners": ["ann"]}));
+    ann.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_status(200);
+    bob.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_fault(403, "denied");
+    bob.send("PUT", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(403, "denied");
+    ann.send("PUT", "/v1/namespaces/acme/owners/eve", &[], b"").await.expect_fault(404, "not_found");
+    let owners = ann.send("PUT", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_status(200);
+    assert_eq!(owners["owners"], json!(["ann", "bob"]));
+    bob.publish(&Package::new("acme.bobs", "1.0.0")).await.expect_status(201);
+    bob.send("DELETE", "/v1/namespaces/acme/owners/ann", &[], b"").await.expect_status(200);
+    ann.publish(&Package::new("acme.anns", "1.0.0")).await.expect_fault(403, "denied");
+    bob.send("DELETE", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(422, "usage");
+    for reserved in ["kiwi", "mcp"] {
+        ann.send("PUT", &format!("/v1/namespaces/{reserved}"), &[], b"").await.expect_fault(403, "denied");
+    }
+    ann.send("PUT", "/v1/namespaces/No", &[], b"").await.expect_fault(422, "usage");
+}
+
+async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
+    let path = "/v1/lockfiles/team/data/acme.greet@1.0.0";
+    let change = |number: i64, replaces: Option<u64>| json!({"lockfile": {"n": number}, "replaces": replaces});
+    assert_eq!(ann.get("/v1/lockfiles/team").await.expect_status(200), json!({"lockfiles": []}));
+    let first = ann.json("PUT", path, &change(1, None)).await.expect_status(200);
+    assert_eq!((&first["key"], &first["user"]), (&json!("data/acme.greet@1.0.0"), &json!("ann")));
+    let fault = bob.json("PUT", path, &change(2, None)).await.expect_fault(409, "version_conflict");
+    assert_eq!(fault["details"]["revision"], first["revision"]);
+    let revision = first["revision"].as_u64();
+    let second = bob.json("PUT", path, &change(2, revision)).await.expect_status(200);
+    ann.json("PUT", path, &change(3, revision)).await.expect_fault(409, "version_conflict");
+    let set = ann.get("/v1/lockfiles/team").await.expect_status(200);
+    assert_eq!(set["lockfiles"], json!([second]));
+    // Of many who replace the same one, one does.
+    let mut tasks = Vec::new();
+    for number in 0..20 {
+        let (ann, body) = (ann.clone(), change(number, second["revision"].as_u64()));
+        tasks.push(tokio::spawn(async move { ann.json("PUT", path, &body).await.status }));
+    }
+    let mut statuses = Vec::new();
+    for task in tasks {
+        statuses.push(task.await.unwrap());
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    ann.send("DELETE", "/v1/lockfiles/team/data%2Facme.greet%401.0.0", &[], b"").await.expect_status(204);
+    ann.send("DELETE", path, &[], b"").await.expect_fault(404, "not_found");
+    // One that came back is another one.
+    let again = ann.json("PUT", path, &change(1, None)).await.expect_status(200);
+    assert!(again["revision"].as_u64() > second["revision"].as_u64());
+    for bad in ["team/../x@1", "team/a//b", "team/.hidden", ".team/a@1", "team/a%5Cb"] {
+        ann.json("PUT", &format!("/v1/lockfiles/{bad}"), &change(1, None)).await.expect_fault(400, "usage");
+    }
+    ann.json("PUT", path, &json!({"lockfile": 1, "replaces": null})).await.expect_fault(422, "usage");
+}
+
+async fn large_blobs_come_back_whole(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    let bytes = |length: u32| -> Vec<u8> { (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect() };
+    let package = Package::new("large", "1.0.0")
+        .with("none", b"")
+        .with("small", &bytes(128 << 10))
+        .with("edge", &bytes((128 << 10) + 1))
+        .with("piece", &bytes(1 << 20))
+        .with("pieces", &bytes((3 << 20) + 7));
+    ann.publish(&package).await.expect_status(201);
+    // The same bytes again are no trouble.
+    ann.upload(&package).await;
+    for (path, bytes, _) in &package.files {
+        let reply = registry.nobody().get(&format!("/v1/blobs/{}", Digest::of(bytes))).await;
+        assert_eq!((reply.status, reply.body.len(), &reply.body == bytes), (200, bytes.len(), true), "{path}");
+    }
+    let head = ann.send("HEAD", &format!("/v1/blobs/{}", Digest::of(&bytes(1 << 20))), &[], b"").await;
+    assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("1048576"), 0));
+}
+
+async fn knowing_a_digest_is_not_having_the_bytes(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
+    let secret = Package::new("acme.secret", "1.0.0").with("key", b"hush").visible("private");
+    ann.publish(&secret).await.expect_status(201);
+    let question = json!({"digests": [Digest::of(b"hush"), Digest::of(b"other")]});
+    let missing = ann.json("POST", "/v1/blobs/missing", &question).await.expect_status(200);
+    assert_eq!(missing, json!({"digests": [Digest::of(b"other")]}));
+    let missing = bob.json("POST", "/v1/blobs/missing", &question).await.expect_status(200);
+    assert_eq!(missing, question);
+    // Naming the digest in a version of one's own does not make it readable.
+    let thief = Package::new("thief", "1.0.0").with("key", b"hush");
+    for (path, bytes, _) in &thief.files {
+        if path != "key" {
+            bob.put_blob(bytes).await.expect_status(204);
+        }
+    }
+    let fault = bob.json("PUT", &thief.path(), &thief.publication()).await.expect_fault(422, "missing_requirement");
+    assert_eq!(fault["details"]["missing"], json!([Digest::of(b"hush")]));
+    bob.get(&format!("/v1/blobs/{}", Digest::of(b"hush"))).await.expect_fault(404, "not_found");
+    // Nor is an upload that no version uses.
+    bob.put_blob(b"alone").await.expect_status(204);
+    bob.get(&format!("/v1/blobs/{}", Digest::of(b"alone"))).await.expect_fault(404, "not_found");
+}
+
+async fn search_finds_by_name_words_and_meaning(engine: Engine) {
+    let registry = Registry::new(engine).await;
+    let ann = registry.publisher("ann").await;
+    for (id, description) in [
+        ("acme.weather", "tells the weather forecast of a city"),
+        ("acme.resize", "makes a picture smaller"),
+        ("acme.mail", "sends an e-mail to somebody"),
+        ("acme.convert", "turns amounts of money from one currency into another"),
+        ("acme.naive", "prüft naïve Texte"),
+    ] {
+        ann.publish(&Package::described(id, "1.0.0", "python_runtime", description)).await.expect_status(201);
+    }
+    let nobody = registry.nobody();
+    let first = |query: &'static str| {
+        let nobody = nobody.clone();
+        async move {
+            let found = nobody.get(&format!("/v1/search?q={query}")).await.expect_status(200);
+            found["hits"][0]["tool_id"].as_str().unwrap_or("nothing").to_owned()
+        }
+    };
+    assert_eq!(first("acme.mail").await, "acme.mail");
+    assert_eq!(first("forecast").await, "acme.weather");
+    assert_eq!(first("shrink+image").await, "acme.resize");
+    assert_eq!(first("exchange+rate").await, "acme.convert");
+    assert_eq!(first("naive").await, "acme.naive");
+    assert_eq!(first("%22+OR+*+%27+%3A%26%7C%21+NEAR(").await, "nothing");
+    // What is found is the newest version, and nothing once all are yanked.
+    let newer = Package::described("acme.mail", "2.0.0", "python_runtime", "delivers telegrams");
+    ann.publish(&newer).await.expect_status(201);
+    let found = nobody.get("/v1/search?q=telegrams&limit=1").await.expect_status(200);
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["version"], &hit["integrity"]), (&json!("2.0.0"), &json!(newer.integrity())));
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1);
+    for version in ["2.0.0", "1.0.0"] {
+        let path = format!("/v1/tools/acme.mail/versions/{version}/yanked");
+        ann.json("PUT", &path, &json!({"reason": "old"})).await.expect_status(200);
+    }
+    let found = nobody.get("/v1/search?q=acme.mail").await.expect_status(200);
+    assert!(!found.to_string().contains("acme.mail"), "{found}");
+    for bad in ["", "?q=a&limit=0", "?q=a&limit=201", "?q=a&q=b", "?q=a&x=1", &format!("?q={}", "a".repeat(1001))] {
+        nobody.get(&format!("/v1/search{bad}")).await.expect_fault(400, "usage");
+    }
+}
+
+async fn several_servers_share_one_database(engine: Engine) {
+    if engine == Engine::Sqlite {
+        // Two processes may share a file; many machines share PostgreSQL.
+        return two_servers(engine, 2).await;
+    }
+    two_servers(engine, 3).await;
+}
+
+async fn two_servers(engine: Engine, count: usize) {
+    let ground = support::Ground::new(engine).await;
+    let mut starting = Vec::new();
+    for _ in 0..count {
+        let mut options = ground.options();
+        options.blobs = Some(ground.folder.path().join("blobs"));
+        starting.push(ground.serve(options));
+    }
+    // All at once, on an empty database.
+    let mut servers = Vec::new();
+    for server in starting {
+        servers.push(server.await);
+    }
+    for (number, server) in servers.iter().enumerate() {
+        let package = Package::new(&format!("acme.n{number}"), "1.0.0").with("data", &vec![7; 300 << 10]);
+        server.publish(&package).await.expect_status(201);
+    }
+    for server in &servers {
+        for number in 0..count {
+            server.get(&format!("/v1/resolve/acme.n{number}")).await.expect_status(200);
+        }
+        let found = server.get("/v1/search?q=something+useful").await.expect_status(200);
+        assert_eq!(found["hits"].as_array().unwrap().len(), count);
+        assert_eq!(server.get(&format!("/v1/blobs/{}", Digest::of(&vec![7; 300 << 10]))).await.status, 200);
+    }
+    let mut tasks = Vec::new();
+    for number in 0..60_u8 {
+        let server = servers[usize::from(number) % count].clone();
+        let package = Package::new("acme.race", "1.0.0").with("n", &[number]);
+        tasks.push(tokio::spawn(async move { server.publish(&package).await.status }));
+    }
+    let mut won = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            201 => won += 1,
+            other => assert_eq!(other, 409),
+        }
+    }
+    assert_eq!(won, 1);
+}
