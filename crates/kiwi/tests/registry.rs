@@ -13,7 +13,7 @@ mod support;
 use serde_json::{Value, json};
 use std::path::Path;
 use support::TestEnvironment;
-use support::registry::{ADMIN, Person, Registry};
+use support::registry::{Person, Registry, postgres};
 
 /// A runtime of one's own: Bash by another name.
 fn runtime(version: &str, word: &str) -> String {
@@ -133,6 +133,12 @@ fn two_machines(database: &str, ground: &TestEnvironment) {
 fn two_machines_on_sqlite() {
     let ground = TestEnvironment::new();
     two_machines(&sqlite(&ground), &ground);
+}
+
+#[test]
+fn two_machines_on_postgres() {
+    let ground = TestEnvironment::new();
+    two_machines(&postgres("machines"), &ground);
 }
 
 #[test]
@@ -337,5 +343,4 @@ fn an_agent_publishes_when_a_person_agrees() {
     assert_eq!(ran["result"]["outcome"], "published", "{ran}");
     let b = Person::new(&registry, "ben", "read");
     b.json(&["install", "say"], 0);
-    let _ = ADMIN;
 }

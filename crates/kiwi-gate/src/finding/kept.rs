@@ -13,6 +13,9 @@ use crate::kernel::Kernel;
 /// How often the kernel is asked whether anything changed.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// After so many looks a process is as it will be.
+const SETTLED: u64 = 6;
+
 /// Keeps indexes in step until it is dropped.
 pub struct Keeping {
     is_over: Arc<AtomicBool>,
@@ -33,11 +36,17 @@ impl Kernel {
 
 fn keep(finder: &Weak<Finder>, over: &Arc<AtomicBool>) {
     let progress = Background(Arc::clone(over));
+    let mut looks = 0_u64;
     while !over.load(Ordering::Acquire) {
         let Some(finder) = finder.upgrade() else { return };
         // What it has to say is said again to whoever searches.
         let _ = finder.catch_up(None, true, &progress);
         drop(finder);
+        looks += 1;
+        // The first look may have indexed everything, and the start is over by now.
+        if looks == SETTLED {
+            kiwi_exec::give_memory_back();
+        }
         std::thread::park_timeout(PAUSE);
     }
 }

@@ -59,11 +59,8 @@ pub(super) fn tagged(
 ) -> Result<Answer, RegistryError> {
     let body = serde_json::to_vec(value).map_err(RegistryError::broken)?;
     let tag = format!("\"{}\"", Digest::of(&body).hex());
-    let mut response = if has(headers, &tag) {
-        unchanged()
-    } else {
-        text(StatusCode::OK, "application/json", body)
-    };
+    let mut response =
+        if has(headers, &tag) { unchanged() } else { text(StatusCode::OK, "application/json", body) };
     keep(&mut response, &tag, is_private, Keep::Checked);
     Ok(response)
 }
@@ -136,7 +133,8 @@ pub(super) fn failed(error: &RegistryError) -> Answer {
     let fault = match status {
         StatusCode::INTERNAL_SERVER_ERROR => Fault::new(error.kind(), "the registry failed"),
         StatusCode::SERVICE_UNAVAILABLE => {
-            Fault::new(error.kind(), "the registry's database does not answer").with_hint("try again in a moment")
+            Fault::new(error.kind(), "the registry's database does not answer")
+                .with_hint("try again in a moment")
         }
         _ => error.fault(),
     };

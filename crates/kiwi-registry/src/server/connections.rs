@@ -66,8 +66,12 @@ impl Drop for Working {
 }
 
 /// Accepts connections until `stop` resolves, then lets those that are busy end.
-pub(super) async fn serve<F, A>(listener: TcpListener, limits: &Limits, stop: impl Future<Output = ()>, answer: A)
-where
+pub(super) async fn serve<F, A>(
+    listener: TcpListener,
+    limits: &Limits,
+    stop: impl Future<Output = ()>,
+    answer: A,
+) where
     F: Future<Output = Response<Body>> + Send + 'static,
     A: Fn(Request<Body>, IpAddr) -> F + Clone + Send + Sync + 'static,
 {

@@ -33,7 +33,8 @@ pub(super) fn judge(
     }
     let manifest = read(tool_id, version, publication)?;
     let entries: Vec<FileEntry> = publication.files.iter().map(crate::protocol::FileInfo::entry).collect();
-    let unhashable = |error: kiwi_model::CanonicalError| RegistryError::BadManifest { problem: error.to_string() };
+    let unhashable =
+        |error: kiwi_model::CanonicalError| RegistryError::BadManifest { problem: error.to_string() };
     let computed = integrity_of(tool_id, version, &publication.manifest, &entries).map_err(unhashable)?;
     let said = publication.integrity;
     if computed != said {
@@ -66,10 +67,10 @@ fn read(tool_id: &ToolId, version: &Version, publication: &Publication) -> Resul
         true => None,
         false => publication.files.iter().map(|file| file.path.as_str()).find(|path| is_main(path, tool_id)),
     };
-    let source = Source { file: "the manifest".to_owned(), id: tool_id.clone(), script: script.map(str::to_owned) };
+    let source =
+        Source { file: "the manifest".to_owned(), id: tool_id.clone(), script: script.map(str::to_owned) };
     let document = Document::synthetic(publication.manifest.clone());
-    let (hashed, manifest, _) =
-        Manifest::read(&document, &source).map_err(|error| bad(error.to_string()))?;
+    let (hashed, manifest, _) = Manifest::read(&document, &source).map_err(|error| bad(error.to_string()))?;
     if hashed != publication.manifest {
         return Err(bad("it is not in the form that is hashed".to_owned()));
     }

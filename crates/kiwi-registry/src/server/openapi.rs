@@ -47,7 +47,8 @@ pub(super) fn document() -> Value {
     let endpoints = endpoints(&mut generator);
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in &endpoints {
-        let path = paths.entry(endpoint.path).or_insert_with(|| json!({"parameters": parameters(endpoint.path)}));
+        let path =
+            paths.entry(endpoint.path).or_insert_with(|| json!({"parameters": parameters(endpoint.path)}));
         if let Some(path) = path.as_object_mut() {
             path.insert(endpoint.method.to_owned(), operation(endpoint));
         }
@@ -91,7 +92,15 @@ fn endpoints(generator: &mut SchemaGenerator) -> Vec<Endpoint> {
     let changed: &[u16] = &[403, 404, 408, 413, 415, 422];
     vec![
         endpoint("get", "/v1/status", "Who answers", false, Sent::Nothing, ok(schema!(Status)), &[]),
-        endpoint("get", "/v1/whoami", "Whose token this is", true, Sent::Nothing, ok(schema!(Whoami)), &[403]),
+        endpoint(
+            "get",
+            "/v1/whoami",
+            "Whose token this is",
+            true,
+            Sent::Nothing,
+            ok(schema!(Whoami)),
+            &[403],
+        ),
         endpoint("get", "/v1/search", "Find tools", false, Sent::Nothing, ok(schema!(Found)), &[]),
         endpoint(
             "get",
@@ -201,7 +210,15 @@ fn endpoints(generator: &mut SchemaGenerator) -> Vec<Endpoint> {
             vec![(204, None)],
             &[403, 404],
         ),
-        endpoint("get", "/v1/tokens", "The tokens there are", true, Sent::Nothing, ok(schema!(Tokens)), &[403]),
+        endpoint(
+            "get",
+            "/v1/tokens",
+            "The tokens there are",
+            true,
+            Sent::Nothing,
+            ok(schema!(Tokens)),
+            &[403],
+        ),
         endpoint(
             "post",
             "/v1/tokens",
@@ -301,11 +318,13 @@ fn operation(endpoint: &Endpoint) -> Value {
         "responses": responses(endpoint),
     });
     // Where none is needed, one still shows what is private.
-    operation["security"] = if endpoint.needs_token { json!([{"token": []}]) } else { json!([{}, {"token": []}]) };
+    operation["security"] =
+        if endpoint.needs_token { json!([{"token": []}]) } else { json!([{}, {"token": []}]) };
     match &endpoint.sent {
         Sent::Nothing => {}
         Sent::Json(schema) => {
-            operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": schema}}});
+            operation["requestBody"] =
+                json!({"required": true, "content": {"application/json": {"schema": schema}}});
         }
         Sent::Bytes => {
             operation["requestBody"] = json!({"required": true, "content": {"application/octet-stream": {}}});

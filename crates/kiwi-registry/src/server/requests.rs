@@ -17,8 +17,8 @@ use super::judge::judge;
 use super::route::Route;
 use crate::error::RegistryError;
 use crate::protocol::{
-    ATTEMPT, Blobs, Found, LockfileChange, LockfileSet, MOST_BLOB, MOST_FILES, NewToken, PROTOCOL, Publication,
-    Scope, Status, Tokens, ToolChange, Whoami, Yank,
+    ATTEMPT, Blobs, Found, LockfileChange, LockfileSet, MOST_BLOB, MOST_FILES, NewToken, PROTOCOL,
+    Publication, Scope, Status, Tokens, ToolChange, Whoami, Yank,
 };
 use crate::store::{Caller, NewVersion, Published, compare};
 
@@ -82,9 +82,7 @@ impl App {
                 let change: LockfileChange = self.body(request, LOCKFILE).await?;
                 json(StatusCode::OK, &self.store.share_lockfile(caller, &set, &key, change).await?)
             }
-            (Route::Lockfile(set, key), _) => {
-                self.store.drop_lockfile(&set, &key).await.map(|()| nothing())
-            }
+            (Route::Lockfile(set, key), _) => self.store.drop_lockfile(&set, &key).await.map(|()| nothing()),
             (Route::Tokens, _) => {
                 caller.require(Scope::Admin)?;
                 let wanted: NewToken = self.body(request, SHORT).await?;
@@ -107,12 +105,7 @@ impl App {
         }
     }
 
-    async fn get(
-        &self,
-        caller: &Caller,
-        route: Route,
-        request: &Parts,
-    ) -> Result<Answer, RegistryError> {
+    async fn get(&self, caller: &Caller, route: Route, request: &Parts) -> Result<Answer, RegistryError> {
         let (headers, is_private) = (&request.headers, caller.is_known());
         match route {
             Route::Status => {
@@ -166,12 +159,7 @@ impl App {
         body::json(request, most, self.limits.patience).await
     }
 
-    async fn blob(
-        &self,
-        caller: &Caller,
-        digest: Digest,
-        request: &Parts,
-    ) -> Result<Answer, RegistryError> {
+    async fn blob(&self, caller: &Caller, digest: Digest, request: &Parts) -> Result<Answer, RegistryError> {
         let found = self.store.blob(caller, digest).await?;
         let tag = format!("\"{digest}\"");
         let mut answer = if has(&request.headers, &tag) {
@@ -301,7 +289,10 @@ fn query<const N: usize>(text: Option<&str>, names: [&str; N]) -> Result<[Option
     for (name, value) in form_urlencoded::parse(text.unwrap_or_default().as_bytes()) {
         let at = names.iter().position(|known| *known == name);
         let Some(place) = at.and_then(|at| values.get_mut(at)) else {
-            return Err(RegistryError::bad(format!("this address takes no such value; it takes {}", names.join(", "))));
+            return Err(RegistryError::bad(format!(
+                "this address takes no such value; it takes {}",
+                names.join(", ")
+            )));
         };
         if place.replace(value.into_owned()).is_some() {
             return Err(RegistryError::bad(format!("`{name}` is given twice")));

@@ -136,8 +136,7 @@ impl BlobBytes {
     async fn piece(&self) -> Result<Vec<u8>, RegistryError> {
         let position = i64::try_from(self.given).map_err(RegistryError::broken)?;
         let select = "SELECT bytes FROM blob_pieces WHERE digest = $1 AND position = $2";
-        let row =
-            self.store.database.row(select, values![self.found.digest.to_string(), position]).await?;
+        let row = self.store.database.row(select, values![self.found.digest.to_string(), position]).await?;
         row.map(|mut row| row.bytes()).transpose().map(Option::unwrap_or_default)
     }
 }
@@ -183,8 +182,7 @@ impl Store {
                 position += length;
             }
         }
-        let insert =
-            "INSERT INTO blob_uploads (digest, user_name) VALUES ($1, $2) ON CONFLICT (digest, user_name) DO NOTHING";
+        let insert = "INSERT INTO blob_uploads (digest, user_name) VALUES ($1, $2) ON CONFLICT (digest, user_name) DO NOTHING";
         transaction.rows(insert, values![&digest, &caller.user]).await?;
         transaction.commit().await
     }

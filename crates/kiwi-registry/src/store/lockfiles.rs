@@ -25,7 +25,11 @@ fn check_key(key: &str) -> Result<(), RegistryError> {
     let is_one = (1..=LONGEST_KEY).contains(&key.len())
         && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.@+/".contains(&b))
         && key.split('/').all(is_name);
-    if is_one { Ok(()) } else { Err(RegistryError::bad("this is no name of a lockfile: `category/tool@version`")) }
+    if is_one {
+        Ok(())
+    } else {
+        Err(RegistryError::bad("this is no name of a lockfile: `category/tool@version`"))
+    }
 }
 
 impl Store {

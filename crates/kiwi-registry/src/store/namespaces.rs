@@ -29,8 +29,7 @@ pub(super) async fn claim(
     caller: &Caller,
     name: &str,
 ) -> Result<(), RegistryError> {
-    let insert =
-        "INSERT INTO namespaces (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING name";
+    let insert = "INSERT INTO namespaces (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING name";
     if transaction.row(insert, values![name, now()]).await?.is_some() {
         return add(transaction, name, &caller.user).await;
     }
@@ -38,8 +37,7 @@ pub(super) async fn claim(
 }
 
 async fn add(transaction: &mut Transaction, name: &str, user: &str) -> Result<(), RegistryError> {
-    let insert =
-        "INSERT INTO namespace_owners (namespace, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    let insert = "INSERT INTO namespace_owners (namespace, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     transaction.rows(insert, values![name, user]).await.map(drop)
 }
 
@@ -69,7 +67,10 @@ impl Store {
     pub async fn namespace(&self, name: &str) -> Result<Namespace, RegistryError> {
         let found = self.database.row("SELECT name FROM namespaces WHERE name = $1", values![name]).await?;
         found.ok_or_else(|| RegistryError::unknown("namespace", name))?;
-        Ok(Namespace { name: name.to_owned(), owners: names(self.database.rows(OWNERS, values![name]).await?)? })
+        Ok(Namespace {
+            name: name.to_owned(),
+            owners: names(self.database.rows(OWNERS, values![name]).await?)?,
+        })
     }
 
     /// Claims a namespace.
@@ -82,7 +83,12 @@ impl Store {
     }
 
     /// Makes somebody an owner.
-    pub async fn add_owner(&self, caller: &Caller, name: &str, user: &str) -> Result<Namespace, RegistryError> {
+    pub async fn add_owner(
+        &self,
+        caller: &Caller,
+        name: &str,
+        user: &str,
+    ) -> Result<Namespace, RegistryError> {
         let mut transaction = self.database.begin().await?;
         hold(&mut transaction, name).await?;
         require(&mut transaction, caller, name).await?;

@@ -1,7 +1,7 @@
 //! PostgreSQL: a pool of connections, each with its statements prepared.
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
-use sqlx::{Column as _, PgPool, Row as _, TypeInfo as _};
+use sqlx::{Column as _, Connection as _, PgPool, Row as _, TypeInfo as _};
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -14,6 +14,11 @@ const CONNECTIONS: u32 = 16;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often something is tried over a connection that turns out to be dead.
 const TRIES: u32 = 3;
+
+/// What the database says where there is none of that name, where there is one already, and where two make it at once.
+const NO_DATABASE: &str = "3D000";
+const HAS_DATABASE: &str = "42P04";
+const HAS_ROW: &str = "23505";
 
 /// A database somewhere.
 #[derive(Clone)]
@@ -36,11 +41,15 @@ impl Postgres {
             .max_connections(CONNECTIONS)
             .acquire_timeout(PATIENCE)
             // A question before every question would double the way; a dead connection is noticed when it is used.
-            .test_before_acquire(false)
-            .connect_with(options)
-            .await
-            .map_err(failed)?;
-        Ok(Self { pool })
+            .test_before_acquire(false);
+        let pool = match pool.clone().connect_with(options.clone()).await {
+            Err(error) if code(&error).as_deref() == Some(NO_DATABASE) => {
+                make_database(&options).await?;
+                pool.connect_with(options).await
+            }
+            connected => connected,
+        };
+        Ok(Self { pool: pool.map_err(failed)? })
     }
 
     pub async fn rows(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, RegistryError> {
@@ -62,6 +71,23 @@ impl Postgres {
             }
         }
     }
+}
+
+/// Makes the database that is named, as a file is made for the other engine.
+async fn make_database(options: &PgConnectOptions) -> Result<(), RegistryError> {
+    let name = options.get_database().unwrap_or_default().replace('"', "\"\"");
+    let around = options.clone().database("postgres");
+    let mut connection = sqlx::PgConnection::connect_with(&around).await.map_err(failed)?;
+    let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE \"{name}\""));
+    match sqlx::raw_sql(create).execute(&mut connection).await {
+        // Another server was faster.
+        Err(error) if matches!(code(&error).as_deref(), Some(HAS_DATABASE | HAS_ROW)) => Ok(()),
+        done => done.map(drop).map_err(failed),
+    }
+}
+
+fn code(error: &sqlx::Error) -> Option<String> {
+    error.as_database_error().and_then(|error| error.code()).map(std::borrow::Cow::into_owned)
 }
 
 /// A transaction.

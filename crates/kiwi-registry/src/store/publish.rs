@@ -11,9 +11,7 @@ use super::release::{digest, version as read_version};
 use super::tools::{hold, settle, visibility_name};
 use super::{Store, namespaces, now};
 use crate::error::RegistryError;
-use crate::protocol::{
-    Bounds, FileInfo, Release, Signature, Visibility, core_key, namespace, version_key,
-};
+use crate::protocol::{Bounds, FileInfo, Release, Signature, Visibility, core_key, namespace, version_key};
 
 /// Digests that are told when they are missing.
 const MOST_TOLD: usize = 100;
@@ -71,7 +69,8 @@ const VERSION: &str = "INSERT INTO tool_versions (tool_id, version, version_key,
      $18, $19) ON CONFLICT (tool_id, version_key) DO NOTHING RETURNING number";
 const TOOL: &str = "INSERT INTO tools (tool_id, namespace, owner, visibility, description, tool_type, revision, created_at) \
      VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT (tool_id) DO NOTHING";
-const THERE: &str = "SELECT version, integrity, attempt FROM tool_versions WHERE tool_id = $1 AND version_key = $2";
+const THERE: &str =
+    "SELECT version, integrity, attempt FROM tool_versions WHERE tool_id = $1 AND version_key = $2";
 
 impl Store {
     /// How long the blobs of these digests are, those that are there.
@@ -108,15 +107,8 @@ impl Store {
         }
         let owner = space.is_none().then(|| caller.user.clone());
         let visibility = visibility_name(new.visibility.unwrap_or_default());
-        let values = values![
-            id,
-            space.map(str::to_owned),
-            owner,
-            visibility,
-            new.description,
-            new.tool_type,
-            now()
-        ];
+        let values =
+            values![id, space.map(str::to_owned), owner, visibility, new.description, new.tool_type, now()];
         transaction.rows(TOOL, values).await?;
         let held = match hold(&mut transaction, caller, new.tool_id).await {
             // Who tries to publish under a name learns that it is taken, or nobody could choose another.

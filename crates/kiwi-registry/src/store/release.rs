@@ -25,7 +25,8 @@ pub(super) fn read(row: &mut Row) -> Result<Release, RegistryError> {
     let integrity = digest(&row.text()?)?;
     let signature = row.optional_text()?.zip(row.optional_text()?);
     let (published_at, publisher, yanked) = (row.text()?, row.text()?, row.optional_text()?);
-    let mut files = row.optional_text()?.unwrap_or_default().lines().map(file).collect::<Result<Vec<_>, _>>()?;
+    let mut files =
+        row.optional_text()?.unwrap_or_default().lines().map(file).collect::<Result<Vec<_>, _>>()?;
     files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(Release {
         tool_id,

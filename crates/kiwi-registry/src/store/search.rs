@@ -51,8 +51,11 @@ const BY_WORDS: Sql = Sql::each(
         " ORDER BY m.rank DESC, t.number LIMIT $4"
     ),
 );
-const BY_NAME: &str =
-    concat!("SELECT t.number FROM tools t WHERE t.tool_id = $3 AND (t.visibility = 'public' OR ", owned!(), ")");
+const BY_NAME: &str = concat!(
+    "SELECT t.number FROM tools t WHERE t.tool_id = $3 AND (t.visibility = 'public' OR ",
+    owned!(),
+    ")"
+);
 const OWN: &str = "SELECT t.number FROM tools t WHERE t.visibility <> 'public' AND (t.owner = $1 OR t.namespace IN \
      (SELECT namespace FROM namespace_owners WHERE user_name = $1))";
 const NEAR_PUBLIC: &str = "SELECT tool_number FROM embeddings WHERE is_public = 1 AND vector IS NOT NULL \
@@ -96,8 +99,12 @@ impl Store {
             Vec::new()
         } else {
             let query = match self.engine() {
-                Engine::Sqlite => asked.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR "),
-                Engine::Postgres => asked.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" | "),
+                Engine::Sqlite => {
+                    asked.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
+                }
+                Engine::Postgres => {
+                    asked.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" | ")
+                }
             };
             self.numbers(BY_WORDS, caller.values([Value::from(query), Value::from(limit)])).await?
         };
@@ -154,7 +161,8 @@ impl Store {
     /// Reads the vectors that changed since the last time.
     async fn learn(&self) -> Result<(), RegistryError> {
         let since = self.nearby.change();
-        let last = self.database.row("SELECT value FROM counters WHERE name = 'embeddings'", values![]).await?;
+        let last =
+            self.database.row("SELECT value FROM counters WHERE name = 'embeddings'", values![]).await?;
         let last = last.ok_or_else(|| RegistryError::broken("no counter"))?.integer()?;
         if last <= since {
             return Ok(());
@@ -216,17 +224,14 @@ pub(super) async fn remember(
                     text
                 })
             });
-            transaction
-                .rows(EMBED, values![held.number, embedder.id(), held.is_public, change, hex])
-                .await?;
+            transaction.rows(EMBED, values![held.number, embedder.id(), held.is_public, change, hex]).await?;
             transaction.rows("DELETE FROM tool_words WHERE rowid = $1", values![held.number]).await?;
             let insert = "INSERT INTO tool_words (rowid, names, words) VALUES ($1, $2, $3)";
             transaction.rows(insert, values![held.number, names, rest]).await.map(drop)
         }
         Engine::Postgres => {
             let vector = is_known.then(|| vector_text(&vector));
-            let values =
-                values![held.number, embedder.id(), held.is_public, change, vector, names, rest];
+            let values = values![held.number, embedder.id(), held.is_public, change, vector, names, rest];
             transaction.rows(EMBED, values).await.map(drop)
         }
     }

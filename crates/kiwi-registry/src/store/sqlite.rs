@@ -83,8 +83,7 @@ impl Readers {
         match idle {
             Some(reader) => Ok(reader),
             None => {
-                let reader =
-                    connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+                let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
                 reader.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
                 Ok(reader)
             }
@@ -185,9 +184,7 @@ fn cell(value: ValueRef<'_>) -> Result<Cell, RegistryError> {
     Ok(match value {
         ValueRef::Null => Cell::Null,
         ValueRef::Integer(number) => Cell::Integer(number),
-        ValueRef::Text(text) => {
-            Cell::Text(String::from_utf8(text.to_vec()).map_err(RegistryError::broken)?)
-        }
+        ValueRef::Text(text) => Cell::Text(String::from_utf8(text.to_vec()).map_err(RegistryError::broken)?),
         ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec()),
         ValueRef::Real(_) => return Err(RegistryError::broken("a column holds a fraction")),
     })

@@ -63,9 +63,8 @@ impl Store {
         let Some(mut row) = row else { return Ok(None) };
         let digest = Digest::parse(&row.text()?).map_err(RegistryError::broken)?;
         let (user, scopes, expires_at) = (row.text()?, row.text()?, row.optional_text()?);
-        let is_over = expires_at.is_some_and(|at| {
-            at.parse::<jiff::Timestamp>().is_ok_and(|at| at <= jiff::Timestamp::now())
-        });
+        let is_over = expires_at
+            .is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok_and(|at| at <= jiff::Timestamp::now()));
         let is_it = Kept { id: shown.id.clone(), digest }.is(&shown);
         Ok((is_it && !is_over).then(|| Caller { user, scopes: read_scopes(&scopes) }))
     }

@@ -121,7 +121,8 @@ impl Store {
         version: &Version,
     ) -> Result<Release, RegistryError> {
         let values = caller.values([Value::from(tool_id.as_str()), Value::from(version_key(version))]);
-        let found = self.database.row(RELEASE, values).await?.map(|mut row: Row| read(&mut row)).transpose()?;
+        let found =
+            self.database.row(RELEASE, values).await?.map(|mut row: Row| read(&mut row)).transpose()?;
         found
             .filter(|release| release.version == *version)
             .ok_or_else(|| RegistryError::unknown("version", format!("{tool_id}@{version}")))

@@ -95,3 +95,26 @@ impl Person {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
     }
 }
+
+/// A PostgreSQL database of a test's own; the server makes it.
+pub fn postgres(name: &str) -> String {
+    let base = std::env::var("KIWI_TEST_POSTGRES")
+        .expect("KIWI_TEST_POSTGRES names a PostgreSQL: `cargo xtask test` starts one");
+    let (front, rest) = base.rsplit_once('/').unwrap();
+    let query = rest.split_once('?').map(|(_, query)| format!("?{query}")).unwrap_or_default();
+    format!("{front}/kiwi_{name}_{}{query}", std::process::id())
+}
+
+impl Registry {
+    /// What it answers to anybody.
+    pub fn get(&self, path: &str) -> Value {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(self.address()).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address());
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
