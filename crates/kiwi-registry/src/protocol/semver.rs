@@ -109,7 +109,6 @@ fn interval(comparator: &Comparator) -> (String, String) {
         Op::Tilde => (from, if minor.is_some() { next_minor() } else { next_major() }),
         Op::Caret => {
             let below = match (major, minor, patch) {
-                (0, None, _) => next_major(),
                 (0, Some(0), Some(_)) => next_patch(),
                 (0, Some(_), _) => next_minor(),
                 _ => next_major(),

@@ -35,6 +35,10 @@ const EMBED: Sql = Sql::each(
      ON CONFLICT (tool_number) DO UPDATE SET embedder = excluded.embedder, is_public = excluded.is_public, \
      change = excluded.change, vector = excluded.vector, words = excluded.words",
 );
+const FORGET: Sql = Sql::each(
+    "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2 WHERE tool_number = $1",
+    "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2, words = '' WHERE tool_number = $1",
+);
 /// The best by words, of which those that the caller may not find are left out: a private tool is found by its owners alone.
 const BY_WORDS: Sql = Sql::each(
     concat!(
@@ -182,7 +186,7 @@ impl Store {
     pub(super) async fn catch_up(&self) -> Result<(), RegistryError> {
         let behind = "SELECT t.number, t.tool_id FROM tools t JOIN tool_versions v ON v.tool_id = t.tool_id AND v.is_latest = 1 \
              WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tool_number = t.number AND e.embedder = $1) LIMIT $2";
-        let hold = "UPDATE tools SET revision = revision + 1 WHERE number = $1 RETURNING visibility";
+        let touch = "UPDATE tools SET revision = revision + 1 WHERE number = $1 RETURNING visibility";
         let embedder = StaticEmbedder::new();
         loop {
             let rows = self.database.rows(behind, values![embedder.id(), BATCH]).await?;
@@ -192,8 +196,8 @@ impl Store {
             let mut transaction = self.database.begin().await?;
             for mut row in rows {
                 let (number, id) = (row.integer()?, read_id(&row.text()?)?);
-                let held = transaction.row(hold, values![number]).await?;
-                let visibility = held.map(|mut row| row.text()).transpose()?;
+                let row = transaction.row(touch, values![number]).await?;
+                let visibility = row.map(|mut row| row.text()).transpose()?;
                 let held = Held { number, is_public: visibility.as_deref() == Some("public") };
                 settle(&mut transaction, &id, &held).await?;
             }
@@ -251,11 +255,7 @@ pub(super) async fn show(
 /// Makes a tool findable by nobody: no version of it is left to find.
 pub(super) async fn forget(transaction: &mut Transaction, number: i64) -> Result<(), RegistryError> {
     let change = count(transaction).await?;
-    const EMPTY: Sql = Sql::each(
-        "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2 WHERE tool_number = $1",
-        "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2, words = '' WHERE tool_number = $1",
-    );
-    transaction.rows(EMPTY, values![number, change]).await?;
+    transaction.rows(FORGET, values![number, change]).await?;
     if transaction.engine() == Engine::Sqlite {
         transaction.rows("DELETE FROM tool_words WHERE rowid = $1", values![number]).await?;
     }

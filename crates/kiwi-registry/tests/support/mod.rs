@@ -17,6 +17,7 @@ pub use package::Package;
 use kiwi_model::Secret;
 use kiwi_registry::{Limits, Server, ServerOptions};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -34,8 +35,9 @@ pub enum Engine {
 
 /// The address of the PostgreSQL that the tests are given.
 pub fn postgres() -> String {
-    std::env::var("KIWI_TEST_POSTGRES")
-        .expect("KIWI_TEST_POSTGRES names a PostgreSQL: `cargo xtask postgres cargo nextest run -p kiwi-registry`")
+    std::env::var("KIWI_TEST_POSTGRES").expect(
+        "KIWI_TEST_POSTGRES names a PostgreSQL: `cargo xtask postgres cargo nextest run -p kiwi-registry`",
+    )
 }
 
 /// A database of its own, and the folder it keeps files in.
@@ -54,7 +56,8 @@ impl Ground {
                 let count = COUNT.fetch_add(1, Ordering::Relaxed);
                 let name = format!("kiwi_{}_{count}", std::process::id());
                 let base = postgres();
-                let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
+                let pool =
+                    sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
                 let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
                 sqlx::raw_sql(create).execute(&pool).await.unwrap();
                 pool.close().await;
@@ -115,7 +118,12 @@ impl Registry {
 
 /// Runs a test on a runtime with several threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// The same tests on both engines.
@@ -202,13 +210,13 @@ impl Client {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: registry\r\nconnection: close\r\n");
         if let Some(token) = &self.token {
-            head.push_str(&format!("authorization: Bearer {token}\r\n"));
+            let _ = write!(head, "authorization: Bearer {token}\r\n");
         }
         if !body.is_empty() || method == "PUT" || method == "POST" {
-            head.push_str(&format!("content-length: {}\r\n", body.len()));
+            let _ = write!(head, "content-length: {}\r\n", body.len());
         }
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         head.push_str("\r\n");
         self.raw(&[head.as_bytes(), body].concat()).await
