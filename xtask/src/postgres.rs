@@ -45,7 +45,14 @@ impl Postgres {
         }
         let data = folder.join("data");
         let mut make = unprivileged(&programs.join("initdb"), is_root)?;
-        make.arg("-D").arg(&data).args(["-U", "kiwi", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        make.arg("-D").arg(&data).args([
+            "-U",
+            "kiwi",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]);
         let made = make.current_dir(&folder).output().context("cannot start `initdb`")?;
         if !made.status.success() {
             bail!("`initdb` failed: {}", String::from_utf8_lossy(&made.stderr));

@@ -30,7 +30,13 @@ on_both!(
 );
 
 /// A publication that differs in one place from a good one.
-async fn refused(ann: &Client, package: &Package, change: impl FnOnce(&mut Value), status: u16, kind: &str) -> Value {
+async fn refused(
+    ann: &Client,
+    package: &Package,
+    change: impl FnOnce(&mut Value),
+    status: u16,
+    kind: &str,
+) -> Value {
     ann.upload(package).await;
     let mut publication = package.publication();
     change(&mut publication);
@@ -48,14 +54,17 @@ async fn what_is_not_what_it_says_is_refused(engine: Engine) {
     it(|p| p["integrity"] = json!(Digest::of(b"other"))).await;
     it(|p| p["files"][1]["is_executable"] = json!(false)).await;
     it(|p| p["files"][1]["size"] = json!(1)).await;
-    let missing = refused(&ann, &package, |p| p["files"][1]["sha256"] = other, 422, "integrity_mismatch").await;
+    let missing =
+        refused(&ann, &package, |p| p["files"][1]["sha256"] = other, 422, "integrity_mismatch").await;
     assert!(missing["message"].as_str().unwrap().contains("was said to be"), "{missing}");
     it(|p| p["manifest"]["description"] = json!("another")).await;
     // A blob that is not what its address says.
     let path = format!("/v1/blobs/{}", Digest::of(b"right"));
     let reply = ann.send("PUT", &path, &[], b"wrong").await;
     reply.expect_fault(422, "integrity_mismatch");
-    ann.json("POST", "/v1/blobs/missing", &json!({"digests": [Digest::of(b"right")]})).await.expect_status(200);
+    ann.json("POST", "/v1/blobs/missing", &json!({"digests": [Digest::of(b"right")]}))
+        .await
+        .expect_status(200);
     // Files that were never uploaded.
     let never = Package::new("never", "1.0.0").with("x", b"these bytes never came");
     for (path, bytes, _) in &never.files {
@@ -70,7 +79,19 @@ async fn what_is_not_what_it_says_is_refused(engine: Engine) {
 async fn files_that_cannot_be_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
     let ann = registry.publisher("ann").await;
-    for path in ["../x", "/etc/passwd", "a/../../x", "a\\b", "a//b", "c:x", "kiwi.sig", "a\u{0}b", "MAIN.py", "main.py", "tool.yaml/x"] {
+    for path in [
+        "../x",
+        "/etc/passwd",
+        "a/../../x",
+        "a\\b",
+        "a//b",
+        "c:x",
+        "kiwi.sig",
+        "a\u{0}b",
+        "MAIN.py",
+        "main.py",
+        "tool.yaml/x",
+    ] {
         let package = Package::new("greet", "1.0.0").with(path, b"x");
         let fault = refused(&ann, &package, |_| {}, 422, "invalid_params").await;
         assert!(!fault["details"]["problems"].as_array().unwrap().is_empty());
@@ -88,7 +109,8 @@ async fn files_that_cannot_be_are_refused(engine: Engine) {
     let huge = |p: &mut Value| p["files"][0]["size"] = json!(u64::MAX);
     refused(&ann, &package, huge, 422, "invalid_params").await;
     // A million entries do not even come in.
-    let entry = format!("{{\"path\":\"f\",\"sha256\":\"{}\",\"is_executable\":false,\"size\":0}},", Digest::of(b""));
+    let entry =
+        format!("{{\"path\":\"f\",\"sha256\":\"{}\",\"is_executable\":false,\"size\":0}},", Digest::of(b""));
     let head = format!(
         "PUT {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
         package.path(),
@@ -146,7 +168,8 @@ async fn manifests_that_are_not_the_files_are_refused(engine: Engine) {
         let reply = ann.json("PUT", "/v1/tools/greet/versions/1.0.0", &other.publication()).await;
         reply.expect_fault(422, "invalid_manifest");
     }
-    for manifest in [json!(null), json!([]), json!({}), json!({"tool_id": "greet"}), json!({"manifest": {}})] {
+    for manifest in [json!(null), json!([]), json!({}), json!({"tool_id": "greet"}), json!({"manifest": {}})]
+    {
         let package = Package::new("greet", "1.0.0");
         refused(&ann, &package, |p| p["manifest"] = manifest, 422, "invalid_manifest").await;
     }
@@ -215,7 +238,9 @@ async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
     ann.send("POST", missing, &json_headers, b"").await.expect_fault(400, "usage");
     ann.send("POST", missing, &json_headers, b"\xff").await.expect_fault(400, "usage");
     ann.send("POST", missing, &json_headers, b"{\"digests\": 1}").await.expect_fault(422, "usage");
-    ann.send("POST", missing, &json_headers, b"{\"digests\": [\"sha256:0\"]}").await.expect_fault(422, "usage");
+    ann.send("POST", missing, &json_headers, b"{\"digests\": [\"sha256:0\"]}")
+        .await
+        .expect_fault(422, "usage");
     ann.send("POST", missing, &[], b"{}").await.expect_fault(415, "usage");
     ann.send("POST", missing, &[("content-type", "text/plain")], b"{}").await.expect_fault(415, "usage");
     let packed = [("content-type", "application/json"), ("content-encoding", "gzip")];
@@ -246,7 +271,9 @@ async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
     let reason = json!({"reason": "x".repeat(501)});
     ann.publish(&Package::new("greet", "1.0.0")).await.expect_status(201);
     ann.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &reason).await.expect_fault(422, "usage");
-    ann.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &json!({"reason": "a\u{0}"})).await.expect_fault(422, "usage");
+    ann.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &json!({"reason": "a\u{0}"}))
+        .await
+        .expect_fault(422, "usage");
 }
 
 async fn what_a_client_has_is_not_sent_again(engine: Engine) {

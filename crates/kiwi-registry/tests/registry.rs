@@ -151,9 +151,9 @@ async fn exactly_one_of_many_publishers_wins(engine: Engine) {
     let mut tasks = Vec::new();
     for package in packages.clone() {
         let ann = ann.clone();
-        tasks.push(tokio::spawn(async move {
-            ann.json("PUT", &package.path(), &package.publication()).await
-        }));
+        tasks.push(tokio::spawn(
+            async move { ann.json("PUT", &package.path(), &package.publication()).await },
+        ));
     }
     let (mut won, mut lost) = (Vec::new(), 0);
     for task in tasks {
@@ -212,11 +212,13 @@ async fn who_sees_what(engine: Engine) {
         (registry.publisher("ann").await, registry.publisher("bob").await, registry.nobody());
     let secret = Package::described("acme.secret", "1.0.0", "python_runtime", "launches rockets quietly");
     let secret = secret.visible("private").with("secret.txt", b"nobody else has these bytes");
-    let hidden = Package::described("acme.hidden", "1.0.0", "acme.secret", "launches rockets").visible("unlisted");
+    let hidden =
+        Package::described("acme.hidden", "1.0.0", "acme.secret", "launches rockets").visible("unlisted");
     ann.publish(&secret).await.expect_status(201);
     ann.publish(&hidden).await.expect_status(201);
     let blob = format!("/v1/blobs/{}", Digest::of(b"nobody else has these bytes"));
-    let paths = ["/v1/tools/acme.secret", "/v1/resolve/acme.secret", "/v1/tools/acme.secret/versions/1.0.0", &blob];
+    let paths =
+        ["/v1/tools/acme.secret", "/v1/resolve/acme.secret", "/v1/tools/acme.secret/versions/1.0.0", &blob];
     for path in paths {
         for stranger in [&bob, &nobody] {
             stranger.get(path).await.expect_fault(404, "not_found");
@@ -340,7 +342,8 @@ async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
     let registry = Registry::new(engine).await;
     let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
     let path = "/v1/lockfiles/team/data/acme.greet@1.0.0";
-    let change = |number: i64, replaces: Option<u64>| json!({"lockfile": {"n": number}, "replaces": replaces});
+    let change =
+        |number: i64, replaces: Option<u64>| json!({"lockfile": {"n": number}, "replaces": replaces});
     assert_eq!(ann.get("/v1/lockfiles/team").await.expect_status(200), json!({"lockfiles": []}));
     let first = ann.json("PUT", path, &change(1, None)).await.expect_status(200);
     assert_eq!((&first["key"], &first["user"]), (&json!("data/acme.greet@1.0.0"), &json!("ann")));
@@ -376,7 +379,9 @@ async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
 async fn large_blobs_come_back_whole(engine: Engine) {
     let registry = Registry::new(engine).await;
     let ann = registry.publisher("ann").await;
-    let bytes = |length: u32| -> Vec<u8> { (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect() };
+    let bytes = |length: u32| -> Vec<u8> {
+        (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+    };
     let package = Package::new("large", "1.0.0")
         .with("none", b"")
         .with("small", &bytes(128 << 10))
@@ -388,7 +393,11 @@ async fn large_blobs_come_back_whole(engine: Engine) {
     ann.upload(&package).await;
     for (path, bytes, _) in &package.files {
         let reply = registry.nobody().get(&format!("/v1/blobs/{}", Digest::of(bytes))).await;
-        assert_eq!((reply.status, reply.body.len(), &reply.body == bytes), (200, bytes.len(), true), "{path}");
+        assert_eq!(
+            (reply.status, reply.body.len(), &reply.body == bytes),
+            (200, bytes.len(), true),
+            "{path}"
+        );
     }
     let head = ann.send("HEAD", &format!("/v1/blobs/{}", Digest::of(&bytes(1 << 20))), &[], b"").await;
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("1048576"), 0));
@@ -411,7 +420,8 @@ async fn knowing_a_digest_is_not_having_the_bytes(engine: Engine) {
             bob.put_blob(bytes).await.expect_status(204);
         }
     }
-    let fault = bob.json("PUT", &thief.path(), &thief.publication()).await.expect_fault(422, "missing_requirement");
+    let fault =
+        bob.json("PUT", &thief.path(), &thief.publication()).await.expect_fault(422, "missing_requirement");
     assert_eq!(fault["details"]["missing"], json!([Digest::of(b"hush")]));
     bob.get(&format!("/v1/blobs/{}", Digest::of(b"hush"))).await.expect_fault(404, "not_found");
     // Nor is an upload that no version uses.
@@ -458,7 +468,9 @@ async fn search_finds_by_name_words_and_meaning(engine: Engine) {
     }
     let found = nobody.get("/v1/search?q=acme.mail").await.expect_status(200);
     assert!(!found.to_string().contains("acme.mail"), "{found}");
-    for bad in ["", "?q=a&limit=0", "?q=a&limit=201", "?q=a&q=b", "?q=a&x=1", &format!("?q={}", "a".repeat(1001))] {
+    for bad in
+        ["", "?q=a&limit=0", "?q=a&limit=201", "?q=a&q=b", "?q=a&x=1", &format!("?q={}", "a".repeat(1001))]
+    {
         nobody.get(&format!("/v1/search{bad}")).await.expect_fault(400, "usage");
     }
 }

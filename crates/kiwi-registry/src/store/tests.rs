@@ -11,7 +11,12 @@ use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// A database of its own on PostgreSQL.
@@ -31,7 +36,10 @@ async fn fill(store: &Store) {
     let mut transaction = store.database.begin().await.unwrap();
     for (sql, values) in [
         ("INSERT INTO users (name, created_at) VALUES ($1, $2)", values!["ann", "2026-01-01T00:00:00Z"]),
-        ("INSERT INTO namespaces (name, created_at) VALUES ($1, $2)", values!["acme", "2026-01-01T00:00:00Z"]),
+        (
+            "INSERT INTO namespaces (name, created_at) VALUES ($1, $2)",
+            values!["acme", "2026-01-01T00:00:00Z"],
+        ),
         ("INSERT INTO namespace_owners (namespace, user_name) VALUES ($1, $2)", values!["acme", "ann"]),
     ] {
         transaction.rows(sql, values).await.unwrap();

@@ -34,8 +34,9 @@ pub enum Engine {
 
 /// The address of the PostgreSQL that the tests are given.
 pub fn postgres() -> String {
-    std::env::var("KIWI_TEST_POSTGRES")
-        .expect("KIWI_TEST_POSTGRES names a PostgreSQL: `cargo xtask postgres cargo nextest run -p kiwi-registry`")
+    std::env::var("KIWI_TEST_POSTGRES").expect(
+        "KIWI_TEST_POSTGRES names a PostgreSQL: `cargo xtask postgres cargo nextest run -p kiwi-registry`",
+    )
 }
 
 /// A database of its own, and the folder it keeps files in.
@@ -54,7 +55,8 @@ impl Ground {
                 let count = COUNT.fetch_add(1, Ordering::Relaxed);
                 let name = format!("kiwi_{}_{count}", std::process::id());
                 let base = postgres();
-                let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
+                let pool =
+                    sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
                 let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
                 sqlx::raw_sql(create).execute(&pool).await.unwrap();
                 pool.close().await;
@@ -115,7 +117,12 @@ impl Registry {
 
 /// Runs a test on a runtime with several threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// The same tests on both engines.

@@ -76,9 +76,7 @@ impl Package {
     }
 
     pub fn publication(&self) -> Value {
-        let file = |(path, bytes, is_executable): &(String, Vec<u8>, bool)| {
-            json!({"path": path, "sha256": Digest::of(bytes), "is_executable": is_executable, "size": bytes.len()})
-        };
+        let file = |(path, bytes, is_executable): &(String, Vec<u8>, bool)| json!({"path": path, "sha256": Digest::of(bytes), "is_executable": is_executable, "size": bytes.len()});
         let mut publication = json!({
             "manifest": self.manifest(),
             "files": self.files.iter().map(file).collect::<Vec<_>>(),

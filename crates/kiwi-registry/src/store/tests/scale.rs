@@ -46,7 +46,11 @@ fn description(number: u64) -> String {
     const THINGS: [&str; 9] =
         ["files", "mail", "weather", "money", "pictures", "routes", "tables", "music", "people"];
     let pick = |list: &[&'static str], by: u64| {
-        usize::try_from(number / by).ok().and_then(|at| list.get(at % list.len())).copied().unwrap_or_default()
+        usize::try_from(number / by)
+            .ok()
+            .and_then(|at| list.get(at % list.len()))
+            .copied()
+            .unwrap_or_default()
     };
     format!("{} {} for project {} of a team", pick(&VERBS, 1), pick(&THINGS, 8), number % 997)
 }
