@@ -5,10 +5,12 @@
 //! made again.
 
 mod check;
+mod known;
 mod view;
 mod writer;
 
 pub use check::Check;
+pub use known::Known;
 pub use view::{Counts, View};
 pub use writer::{Prepared, Writer};
 
