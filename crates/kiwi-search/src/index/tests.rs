@@ -125,3 +125,34 @@ fn damage_is_found_and_what_cannot_be_opened_is_made_anew() {
         assert!(index.check(&mut |_| ()).unwrap().faults.is_empty());
     }
 }
+
+#[test]
+fn what_a_killed_writer_left_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    put(&index, &["a", "b", "c", "d", "e", "f", "g", "h"].map(|id| document(id, 1)));
+    let own = index.folder().unwrap().to_owned();
+    let names = || -> std::collections::BTreeSet<std::ffi::OsString> {
+        std::fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    let kept = tempfile::tempdir().unwrap();
+    for name in names() {
+        std::fs::copy(own.join(&name), kept.path().join(&name)).unwrap();
+    }
+    // One is killed when everything is written but the file that names it: that one is put back.
+    let before = names();
+    put(&index, &[document("a", 2)]);
+    drop(index);
+    assert!(names().iter().any(|name| name.to_string_lossy().ends_with(".del")), "{:?}", names());
+    assert!(before.is_subset(&names()));
+    for name in before {
+        std::fs::copy(kept.path().join(&name), own.join(&name)).unwrap();
+    }
+    // The next one makes the same change.
+    let (index, damage) = Index::open(folder.path(), embedder()).unwrap();
+    assert!(damage.is_none());
+    put(&index, &[document("a", 2)]);
+    let view = index.view().unwrap();
+    assert_eq!(view.known().stamp(KeyHash::of("tools/a.yaml")), Some(2));
+    assert_eq!(index.check(&mut |_| ()).unwrap(), Check { documents: 8, faults: vec![] });
+}

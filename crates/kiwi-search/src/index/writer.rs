@@ -1,6 +1,7 @@
 //! Changing an index.
 
 use std::fs::File;
+use std::path::Path;
 use tantivy::indexer::{IndexWriter, LogMergePolicy};
 use tantivy::{TantivyDocument, Term};
 
@@ -87,6 +88,7 @@ impl<'i> Writer<'i> {
         let writer = if let Some(writer) = self.inner.take() {
             writer
         } else {
+            self.index.sweep()?;
             let budget = if self.expected > MANY { MUCH } else { LITTLE };
             let made = self.index.tantivy.writer_with_num_threads(1, budget);
             let writer = made.map_err(|error| self.index.judged(error))?;
@@ -100,6 +102,22 @@ impl<'i> Writer<'i> {
 }
 
 impl Index {
+    /// Removes what somebody left behind who was killed while writing. The text index would stumble over it: it names the
+    /// file of what is deleted after the number of changes, so whoever makes the same changes again chooses the same name,
+    /// and it refuses to write a file that is there.
+    fn sweep(&self) -> Result<(), SearchError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let living = self.tantivy.load_metas().map_err(|error| self.judged(error))?.list_segment_files();
+        let unusable = |error| SearchError::unusable(folder, error);
+        for entry in std::fs::read_dir(folder).map_err(unusable)?.flatten() {
+            let name = entry.file_name();
+            if is_of_a_segment(&name.to_string_lossy()) && !living.contains(Path::new(&name)) {
+                std::fs::remove_file(entry.path()).map_err(unusable)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes documents ready to be added. They are embedded here, so several threads may do it at once.
     pub fn prepare(&self, documents: &[Document]) -> Result<Vec<Prepared>, SearchError> {
         let texts: Vec<String> =
@@ -122,6 +140,13 @@ impl Index {
         };
         documents.iter().map(prepare).collect()
     }
+}
+
+/// Whether a file has the name of a segment's: its number, then what it holds.
+fn is_of_a_segment(name: &str) -> bool {
+    const DIGITS: usize = 32;
+    let number = name.split_once('.').map(|(number, _)| number);
+    number.is_some_and(|number| number.len() == DIGITS && number.bytes().all(|it| it.is_ascii_hexdigit()))
 }
 
 /// A document that only has to be added.
