@@ -30,6 +30,7 @@ pub(super) fn of_tool(tool: &Tool) -> Item {
         category: tool.category.clone(),
         tool_type: Some(manifest.tool_type.clone()),
         is_support: matches!(manifest.tool_type.as_str(), "primitive" | "runtime"),
+        is_alone: !is_upstream && manifest.lib_imports.is_empty(),
         body: String::new(),
     }
 }
@@ -53,6 +54,7 @@ fn of_text(text: &TextItem) -> Item {
         category: text.category.clone(),
         tool_type: None,
         is_support: false,
+        is_alone: true,
         body: text.text.clone(),
     };
     item.bounded()

@@ -19,7 +19,7 @@ pub use tier::{TierCheck, TierState};
 
 use kiwi_mcp::Upstreams;
 use kiwi_model::{ErrorKind, Fault, Space};
-use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Query, SearchError, View};
+use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Prospect, Query, SearchError, View};
 use kiwi_space::{Config, Spaces, Transport};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,7 @@ use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::request::Session;
 use sight::Sight;
+use step::Silent;
 use tier::Tier;
 use usage::Usage;
 
@@ -171,8 +172,22 @@ impl Finder {
         patient: bool,
         progress: &dyn Progress,
     ) -> Result<Vec<String>, Fault> {
-        let tiers = self.tiers(space)?.into_iter();
-        Ok(tiers.flat_map(|tier| tier.catch_up(patient, progress)).collect())
+        let tiers = self.tiers(space)?;
+        let all = |tiers: &[&Tier]| -> Vec<String> {
+            tiers.iter().flat_map(|tier| tier.catch_up(patient, progress)).collect()
+        };
+        match tiers.split_last() {
+            // The first time, the system is indexed in memory, and nobody else waits for that.
+            Some((system, others)) if !others.is_empty() && !system.is_open() => {
+                std::thread::scope(|scope| {
+                    let aside = scope.spawn(|| system.catch_up(patient, &Silent));
+                    let mut warnings = all(others);
+                    warnings.extend(aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                    Ok(warnings)
+                })
+            }
+            _ => Ok(all(&tiers)),
+        }
     }
 
     fn search(&self, search: &Search, sight: &Sight<'_>) -> Result<Vec<FoundItem>, Fault> {
@@ -185,7 +200,7 @@ impl Finder {
         }
         let plain: Vec<&View> = views.iter().map(|(_, view)| view.as_ref()).collect();
         let space_of = |tier: usize| views.get(tier).map_or(Space::System, |(space, _)| *space);
-        let may_see = |tier: usize, key: &str, item: &Item| sight.shows(space_of(tier), key, item);
+        let may_see = |it: &Prospect<'_>| sight.shows(space_of(it.tier), it);
         let limit = search.limit.min(MOST_HITS);
         let text = search.text.trim();
         let hits = if text.is_empty() {
@@ -249,7 +264,7 @@ impl Kernel {
         let views: Vec<&View> = views.iter().map(AsRef::as_ref).collect();
         let count = |kind: Kind| views.iter().map(|view| view.count(kind)).sum();
         let filter = Filter { kinds: vec![Kind::Tool, Kind::Mcp], ..Filter::default() };
-        let first = finder.usage.lately(&views, &filter, names, &|_, _, _| true);
+        let first = finder.usage.lately(&views, &filter, names, &|_| true);
         let first = first.map_err(|error| fault(&error))?;
         Ok(Overview {
             tools: count(Kind::Tool),

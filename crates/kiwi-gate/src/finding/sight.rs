@@ -2,7 +2,7 @@
 
 use kiwi_chain::Catalog as _;
 use kiwi_model::{ErrorKind, Fault, Space, ToolId};
-use kiwi_search::{Item, Kind};
+use kiwi_search::{Item, Kind, Prospect};
 use kiwi_space::{Profile, Sighted};
 
 use crate::admission::{Admission, Why};
@@ -36,8 +36,8 @@ impl<'a> Sight<'a> {
     }
 
     /// Whether an item is shown: it is allowed, it still is what was indexed, and it is what its name means.
-    pub fn shows(&self, space: Space, key: &str, item: &Item) -> bool {
-        self.allows(space, item) && self.stands(space, key, item)
+    pub fn shows(&self, space: Space, it: &Prospect<'_>) -> bool {
+        self.allows(space, it.item) && self.stands(space, it)
     }
 
     /// Whether the caller could use it.
@@ -55,7 +55,8 @@ impl<'a> Sight<'a> {
     }
 
     /// Whether it is there as it was indexed.
-    fn stands(&self, space: Space, key: &str, item: &Item) -> bool {
+    fn stands(&self, space: Space, it: &Prospect<'_>) -> bool {
+        let Prospect { key, item, .. } = *it;
         if matches!(item.kind, Kind::Directive | Kind::Knowledge) {
             let there = self.catalogue.spaces.at_key(space, key);
             return there.is_ok_and(|there| matches!(there, Sighted::Text(text) if text.id == item.id));
@@ -63,6 +64,10 @@ impl<'a> Sight<'a> {
         let Ok(id) = ToolId::callable(&item.id) else { return false };
         let order = super::ORDER.into_iter().filter(|it| self.space.is_none_or(|only| only == *it));
         for nearer in order {
+            // What was sound when it was indexed and was not touched since is sound, and need not be read.
+            if nearer == space && item.is_alone && self.catalogue.spaces.is_still(space, &id, key, it.stamp) {
+                return true;
+            }
             match self.catalogue.candidates(&id, nearer) {
                 Ok(candidates) if candidates.is_empty() => {}
                 Ok(candidates) if nearer == space => {
