@@ -169,8 +169,7 @@ fn products_of_sixteen(turned: &[f32; 8 * CODE], codes: &[[u8; CODE]], documents
     let mut products = Vec::with_capacity(documents.len());
     for (at, document) in documents.iter().enumerate() {
         if let Some(code) = documents.get(at + AHEAD).and_then(|later| codes.get(*later as usize)) {
-            // SAFETY: a hint; nothing is read.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(code.as_ptr().cast()) };
+            _mm_prefetch::<_MM_HINT_T0>(code.as_ptr().cast());
         }
         let Some(code) = codes.get(*document as usize) else {
             products.push(f32::MIN);
