@@ -73,6 +73,7 @@ impl Items {
             category: format!("area_{}/part_{:02}", number % 10, number / 10 % 100),
             tool_type: Some("python".to_owned()),
             is_support: false,
+            is_alone: false,
             body: String::new(),
         }
     }

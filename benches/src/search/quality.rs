@@ -87,8 +87,7 @@ fn lists(view: &View, text: &str) -> Result<[Vec<usize>; WAYS.len()]> {
 
 /// Asks as a user without history would.
 pub fn ask(tiers: &[&View], text: &str, mode: Mode, limit: usize) -> Result<Vec<Hit>> {
-    let query =
-        Query { text, filter: &Filter::default(), limit, mode, may_see: &|_, _, _| true, usage: &|_| 0.0 };
+    let query = Query { text, filter: &Filter::default(), limit, mode, may_see: &|_| true, usage: &|_| 0.0 };
     Ok(search(tiers, &query)?)
 }
 

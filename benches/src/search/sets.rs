@@ -102,6 +102,7 @@ fn item(number: usize, tool: &str) -> Item {
         category: String::new(),
         tool_type: None,
         is_support: false,
+        is_alone: false,
         body: String::new(),
     }
 }

@@ -57,7 +57,7 @@ pub use check::Finding;
 pub use credentials::{Auth, Login};
 pub use explain::{Explanation, JudgeAnswer};
 pub use finding::{
-    Asker, Found, FoundItem, Hurried, Keeping, Overview, Progress, Search, TierCheck, TierState,
+    Asker, Found, FoundItem, Hurried, Keeping, Overview, Progress, Search, Source, TierCheck, TierState,
 };
 pub use help::{Attempts, CallLine, Help, HelpRequest, SessionDetail, SessionSummary, Signal, StuckReview};
 pub use host::Host;

@@ -86,6 +86,9 @@ pub struct Item {
     /// Whether others run on it, and nobody calls it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_support: bool,
+    /// Whether its own files are all that it is made of, so that its stamp tells whether it is as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_alone: bool,
     /// The text of a directive or knowledge entry.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,

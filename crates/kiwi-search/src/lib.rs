@@ -17,5 +17,5 @@ mod vectors;
 pub use document::{Document, Item, KeyHash, Kind};
 pub use embed::{EmbedError, Embedder, MiniLm, StaticEmbedder};
 pub use error::SearchError;
-pub use index::{Check, Counts, Index, Prepared, View, Writer};
-pub use rank::{Filter, Hit, Mode, Query, Weighed, list, search, summary};
+pub use index::{Check, Counts, Index, Known, Prepared, View, Writer};
+pub use rank::{Filter, Hit, Mode, Prospect, Query, Weighed, list, search, summary};

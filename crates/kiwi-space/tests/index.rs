@@ -39,7 +39,7 @@ fn every_change_is_seen_at_once_by_a_process_that_watches() {
     for round in 0..60 {
         // Long enough asked without a change to be watching.
         settle();
-        (0..12).for_each(|_| ask("stay_7", true, "quiet"));
+        (0..70).for_each(|_| ask("stay_7", true, "quiet"));
         let category = format!("tools/w{}", round % 30);
         ground.write(&format!("{category}/one.sh"), "echo\n");
         ask("one", true, "created");

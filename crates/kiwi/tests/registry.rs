@@ -344,3 +344,45 @@ fn an_agent_publishes_when_a_person_agrees() {
     let b = Person::new(&registry, "ben", "read");
     b.json(&["install", "say"], 0);
 }
+
+#[test]
+fn what_a_registry_has_is_found_among_the_rest() {
+    let ground = TestEnvironment::new();
+    let registry = Registry::start(&ground, &sqlite(&ground));
+    let a = Person::new(&registry, "ann", "publish");
+    for (name, what) in
+        [("pdf_merge", "Join several PDF documents into one"), ("sky", "Tell the weather of a city")]
+    {
+        let text = format!("# kiwi: version: \"1.0.0\"\n# kiwi: description: {what}\necho\n");
+        a.env.write(&format!("tools/{name}.sh"), text);
+        a.json(&["publish", name], 0);
+    }
+    let text = "# kiwi: version: \"1.0.0\"\n# kiwi: description: Join PDF files, for owners alone\necho\n";
+    a.env.write("tools/hidden_join.sh", text);
+    a.json(&["publish", "hidden_join", "--visibility", "private"], 0);
+    let b = Person::new(&registry, "ben", "read");
+    let found = b.json(&["search", "combine pdf files"], 0);
+    let of = |found: &Value, id: &str| {
+        let hits = found["hits"].as_array().unwrap();
+        hits.iter().find(|hit| hit["item_id"] == id).map(|hit| hit["source"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(found["hits"][0]["item_id"], "pdf_merge", "{found}");
+    assert_eq!(of(&found, "pdf_merge").as_deref(), Some("registry"), "{found}");
+    assert_eq!(of(&found, "hidden_join"), None, "{found}");
+    let only = b.json(&["search", "weather", "--tier", "registry"], 0);
+    assert!(only["hits"].as_array().unwrap().iter().all(|hit| hit["source"] == "registry"), "{only}");
+    assert_eq!(only["hits"][0]["item_id"], "sky");
+    // What is here hides what is there.
+    b.json(&["install", "sky"], 0);
+    let here = b.json(&["search", "sky"], 0);
+    assert_eq!(of(&here, "sky").as_deref(), Some("project"), "{here}");
+    assert_eq!(b.json(&["search", "combine pdf files", "--tier", "system"], 0)["status"], "success");
+    // Whoever does not answer is left out, and that is told; asked for by name, it is an error.
+    let url = registry.url.clone();
+    drop(registry);
+    let ran = b.run(&["search", "sky", "--json"]);
+    assert_eq!(ran.code, 0, "{}", said(&ran));
+    assert!(ran.stderr.contains(&url), "{}", said(&ran));
+    assert_eq!(b.json(&["search", "sky", "--tier", "registry"], 1)["error"]["kind"], "upstream_unavailable");
+    assert_eq!(b.env.json(&["search", "sky", "--tier", "registry"]).0, 3);
+}

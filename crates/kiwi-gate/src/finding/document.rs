@@ -1,6 +1,7 @@
 //! Items as they are indexed.
 
 use kiwi_chain::Tool;
+use kiwi_registry::protocol::FoundTool;
 use kiwi_search::{Item, Kind};
 use kiwi_space::{Sighted, TextItem, TextKind};
 use serde_json::Value;
@@ -30,6 +31,30 @@ pub(super) fn of_tool(tool: &Tool) -> Item {
         category: tool.category.clone(),
         tool_type: Some(manifest.tool_type.clone()),
         is_support: matches!(manifest.tool_type.as_str(), "primitive" | "runtime"),
+        is_alone: !is_upstream && manifest.lib_imports.is_empty(),
+        body: String::new(),
+    }
+}
+
+/// What is ranked of a tool that a registry offers.
+pub(super) fn of_offer(found: &FoundTool) -> Item {
+    let text = |key: &str| found.manifest.get(key).and_then(Value::as_str).map(str::to_owned);
+    let schema = found.manifest.get("parameters").unwrap_or(&Value::Null);
+    let tags = found.manifest.get("tags").and_then(Value::as_array).into_iter().flatten();
+    let tool_type = text("tool_type").unwrap_or_default();
+    Item {
+        kind: Kind::Tool,
+        id: found.tool_id.to_string(),
+        title: text("title"),
+        version: Some(found.version.to_string()),
+        description: text("description").unwrap_or_default(),
+        parameters: meanings(schema),
+        signature: signature(schema),
+        tags: tags.filter_map(Value::as_str).map(str::to_owned).collect(),
+        category: text("category").unwrap_or_default(),
+        is_support: tool_type == "runtime",
+        tool_type: Some(tool_type),
+        is_alone: false,
         body: String::new(),
     }
 }
@@ -53,6 +78,7 @@ fn of_text(text: &TextItem) -> Item {
         category: text.category.clone(),
         tool_type: None,
         is_support: false,
+        is_alone: true,
         body: text.text.clone(),
     };
     item.bounded()

@@ -8,6 +8,7 @@
 mod document;
 mod embedder;
 mod kept;
+mod offered;
 mod sight;
 mod step;
 mod tier;
@@ -19,7 +20,7 @@ pub use tier::{TierCheck, TierState};
 
 use kiwi_mcp::Upstreams;
 use kiwi_model::{ErrorKind, Fault, Space};
-use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Query, SearchError, View};
+use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Prospect, Query, SearchError, View};
 use kiwi_space::{Config, Spaces, Transport};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,6 +32,7 @@ use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::request::Session;
 use sight::Sight;
+use step::Silent;
 use tier::Tier;
 use usage::Usage;
 
@@ -46,8 +48,8 @@ pub struct Search {
     pub text: String,
     /// Which items count.
     pub filter: Filter,
-    /// Only in this space.
-    pub space: Option<Space>,
+    /// Only there; by default everywhere.
+    pub source: Option<Source>,
     /// How many are wanted.
     pub limit: usize,
     /// Which legs are asked.
@@ -57,7 +59,60 @@ pub struct Search {
 impl Search {
     /// The ten that fit best.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), filter: Filter::default(), space: None, limit: 10, mode: Mode::default() }
+        Self { text: text.into(), filter: Filter::default(), source: None, limit: 10, mode: Mode::default() }
+    }
+}
+
+/// Where an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Here.
+    Space(Space),
+    /// At the registry: it can be installed.
+    Registry,
+}
+
+impl Source {
+    /// The spelling used in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Space(space) => space.as_str(),
+            Self::Registry => "registry",
+        }
+    }
+}
+
+/// Which spaces a search looks into.
+#[derive(Clone, Copy)]
+enum Here {
+    All,
+    One(Space),
+    Nowhere,
+}
+
+impl Here {
+    fn has(self, space: Space) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(one) => one == space,
+            Self::Nowhere => false,
+        }
+    }
+}
+
+impl From<Option<Space>> for Here {
+    fn from(space: Option<Space>) -> Self {
+        space.map_or(Self::All, Self::One)
+    }
+}
+
+impl Search {
+    fn here(&self) -> Here {
+        match self.source {
+            None => Here::All,
+            Some(Source::Space(space)) => Here::One(space),
+            Some(Source::Registry) => Here::Nowhere,
+        }
     }
 }
 
@@ -101,8 +156,8 @@ pub struct Overview {
 /// An item that was found.
 #[derive(Debug, Clone)]
 pub struct FoundItem {
-    /// Where it lies.
-    pub space: Space,
+    /// Where it is.
+    pub source: Source,
     /// The item, what was said for it, and why it was found.
     pub hit: Hit,
 }
@@ -153,8 +208,9 @@ impl Finder {
         self.made.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    fn tiers(&self, space: Option<Space>) -> Result<Vec<&Tier>, Fault> {
-        let is_meant = |tier: &&Tier| space.is_none_or(|space| space == tier.space);
+    fn tiers(&self, here: impl Into<Here>) -> Result<Vec<&Tier>, Fault> {
+        let here = here.into();
+        let is_meant = |tier: &&Tier| here.has(tier.space);
         let tiers: Vec<&Tier> = self.made()?.tiers.iter().filter(is_meant).collect();
         if self.is_kept.load(Ordering::Acquire) {
             for tier in &tiers {
@@ -167,25 +223,47 @@ impl Finder {
     /// Brings every index up to date as far as that takes no time worth mentioning; `patient` waits for all of it.
     fn catch_up(
         &self,
-        space: Option<Space>,
+        here: impl Into<Here>,
         patient: bool,
         progress: &dyn Progress,
     ) -> Result<Vec<String>, Fault> {
-        let tiers = self.tiers(space)?.into_iter();
-        Ok(tiers.flat_map(|tier| tier.catch_up(patient, progress)).collect())
+        let tiers = self.tiers(here)?;
+        let all = |tiers: &[&Tier]| -> Vec<String> {
+            tiers.iter().flat_map(|tier| tier.catch_up(patient, progress)).collect()
+        };
+        match tiers.split_last() {
+            // The first time, the system is indexed in memory, and nobody else waits for that.
+            Some((system, others)) if !others.is_empty() && !system.is_open() => {
+                std::thread::scope(|scope| {
+                    let aside = scope.spawn(|| system.catch_up(patient, &Silent));
+                    let mut warnings = all(others);
+                    warnings.extend(aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                    Ok(warnings)
+                })
+            }
+            _ => Ok(all(&tiers)),
+        }
     }
 
-    fn search(&self, search: &Search, sight: &Sight<'_>) -> Result<Vec<FoundItem>, Fault> {
-        let tiers = self.tiers(search.space)?;
-        let mut views: Vec<(Space, Arc<View>)> = Vec::new();
-        for tier in &tiers {
+    fn search(
+        &self,
+        search: &Search,
+        offered: Option<&Arc<View>>,
+        sight: &Sight<'_>,
+    ) -> Result<Vec<FoundItem>, Fault> {
+        let mut views: Vec<(Source, Arc<View>)> = Vec::new();
+        for tier in self.tiers(search.here())? {
             if let Some(view) = tier.view()? {
-                views.push((tier.space, view));
+                views.push((Source::Space(tier.space), view));
             }
         }
+        views.extend(offered.map(|view| (Source::Registry, Arc::clone(view))));
         let plain: Vec<&View> = views.iter().map(|(_, view)| view.as_ref()).collect();
-        let space_of = |tier: usize| views.get(tier).map_or(Space::System, |(space, _)| *space);
-        let may_see = |tier: usize, key: &str, item: &Item| sight.shows(space_of(tier), key, item);
+        let source_of = |tier: usize| views.get(tier).map_or(Source::Registry, |(source, _)| *source);
+        let may_see = |it: &Prospect<'_>| match source_of(it.tier) {
+            Source::Space(space) => sight.shows(space, it),
+            Source::Registry => sight.offers(it.item),
+        };
         let limit = search.limit.min(MOST_HITS);
         let text = search.text.trim();
         let hits = if text.is_empty() {
@@ -203,7 +281,7 @@ impl Finder {
             kiwi_search::search(&plain, &query)
         };
         let hits = hits.map_err(|error| fault(&error))?;
-        Ok(hits.into_iter().map(|hit| FoundItem { space: space_of(hit.tier), hit }).collect())
+        Ok(hits.into_iter().map(|hit| FoundItem { source: source_of(hit.tier), hit }).collect())
     }
 }
 
@@ -213,18 +291,19 @@ impl Kernel {
         let profile = self.profile_of(asker.transport, asker.narrower.as_deref())?;
         let finder = &self.finder;
         let mut warnings = self.notices.clone();
-        warnings.extend(finder.catch_up(search.space, progress.is_patient(), progress)?);
+        warnings.extend(finder.catch_up(search.here(), progress.is_patient(), progress)?);
         let begun = Instant::now();
-        let sight = Sight::new(&finder.catalogue, &finder.admission, &profile, search.space)?;
-        let hits = match contained(|| finder.search(search, &sight)) {
+        let offered = self.offered(search, &mut warnings)?;
+        let sight = Sight::new(&finder.catalogue, &finder.admission, &profile, search.here())?;
+        let hits = match contained(|| finder.search(search, offered.as_ref(), &sight)) {
             Ok(hits) => hits,
             Err(problem) => {
                 // Whatever is wrong with an index, it can be made again.
                 warnings.push(format!("{}; the search index is built again", problem.message));
-                for tier in finder.tiers(search.space)? {
+                for tier in finder.tiers(search.here())? {
                     warnings.extend(tier.rebuild(progress).map_err(|error| fault(&error))?);
                 }
-                finder.search(search, &sight)?
+                finder.search(search, offered.as_ref(), &sight)?
             }
         };
         if !search.text.trim().is_empty() {
@@ -249,7 +328,7 @@ impl Kernel {
         let views: Vec<&View> = views.iter().map(AsRef::as_ref).collect();
         let count = |kind: Kind| views.iter().map(|view| view.count(kind)).sum();
         let filter = Filter { kinds: vec![Kind::Tool, Kind::Mcp], ..Filter::default() };
-        let first = finder.usage.lately(&views, &filter, names, &|_, _, _| true);
+        let first = finder.usage.lately(&views, &filter, names, &|_| true);
         let first = first.map_err(|error| fault(&error))?;
         Ok(Overview {
             tools: count(Kind::Tool),

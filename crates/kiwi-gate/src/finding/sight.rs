@@ -2,9 +2,10 @@
 
 use kiwi_chain::Catalog as _;
 use kiwi_model::{ErrorKind, Fault, Space, ToolId};
-use kiwi_search::{Item, Kind};
+use kiwi_search::{Item, Kind, Prospect};
 use kiwi_space::{Profile, Sighted};
 
+use super::Here;
 use crate::admission::{Admission, Why};
 use crate::catalogue::Catalogue;
 use crate::permission::{Need, PermissionContext};
@@ -14,8 +15,8 @@ pub(super) struct Sight<'a> {
     catalogue: &'a Catalogue,
     profile: &'a Profile,
     context: PermissionContext,
-    /// Looking into one space, so that it does not matter what is nearer.
-    space: Option<Space>,
+    /// Where is looked: with one space alone it does not matter what is nearer.
+    here: Here,
 }
 
 impl<'a> Sight<'a> {
@@ -23,7 +24,7 @@ impl<'a> Sight<'a> {
         catalogue: &'a Catalogue,
         admission: &Admission,
         profile: &'a Profile,
-        space: Option<Space>,
+        here: Here,
     ) -> Result<Self, Fault> {
         let context = admission.new_context(profile).map_err(|objection| {
             let why = match objection.why {
@@ -32,12 +33,22 @@ impl<'a> Sight<'a> {
             };
             Fault::new(ErrorKind::Denied, why).with_hint("mend the profile in `config/kiwi.toml`")
         })?;
-        Ok(Self { catalogue, profile, context, space })
+        Ok(Self { catalogue, profile, context, here })
     }
 
     /// Whether an item is shown: it is allowed, it still is what was indexed, and it is what its name means.
-    pub fn shows(&self, space: Space, key: &str, item: &Item) -> bool {
-        self.allows(space, item) && self.stands(space, key, item)
+    pub fn shows(&self, space: Space, it: &Prospect<'_>) -> bool {
+        self.allows(space, it.item) && self.stands(space, it)
+    }
+
+    /// Whether what a registry offers is shown: it would be allowed once it is here, and nothing here has its name.
+    pub fn offers(&self, item: &Item) -> bool {
+        let Ok(id) = ToolId::parse(&item.id) else { return false };
+        let is_free =
+            |space| self.catalogue.candidates(&id, space).is_ok_and(|candidates| candidates.is_empty());
+        let is_allowed =
+            self.context.is_everything() || self.context.judge(&[Need::tool(&item.id)]).is_empty();
+        is_allowed && super::ORDER.into_iter().all(is_free)
     }
 
     /// Whether the caller could use it.
@@ -55,14 +66,19 @@ impl<'a> Sight<'a> {
     }
 
     /// Whether it is there as it was indexed.
-    fn stands(&self, space: Space, key: &str, item: &Item) -> bool {
+    fn stands(&self, space: Space, it: &Prospect<'_>) -> bool {
+        let Prospect { key, item, .. } = *it;
         if matches!(item.kind, Kind::Directive | Kind::Knowledge) {
             let there = self.catalogue.spaces.at_key(space, key);
             return there.is_ok_and(|there| matches!(there, Sighted::Text(text) if text.id == item.id));
         }
         let Ok(id) = ToolId::callable(&item.id) else { return false };
-        let order = super::ORDER.into_iter().filter(|it| self.space.is_none_or(|only| only == *it));
+        let order = super::ORDER.into_iter().filter(|it| self.here.has(*it));
         for nearer in order {
+            // What was sound when it was indexed and was not touched since is sound, and need not be read.
+            if nearer == space && item.is_alone && self.catalogue.spaces.is_still(space, &id, key, it.stamp) {
+                return true;
+            }
             match self.catalogue.candidates(&id, nearer) {
                 Ok(candidates) if candidates.is_empty() => {}
                 Ok(candidates) if nearer == space => {

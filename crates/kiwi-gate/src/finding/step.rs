@@ -2,12 +2,13 @@
 
 use kiwi_chain::Tool;
 use kiwi_model::Space;
-use kiwi_search::{Document, Index, KeyHash, Prepared, SearchError, View};
+use kiwi_search::{Document, Index, KeyHash, Known, Prepared, SearchError, View};
 use kiwi_space::Sighting;
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use super::document::{item, of_tool};
@@ -18,6 +19,8 @@ use crate::catalogue::Catalogue;
 const BATCH: usize = 256;
 /// Fewer are read by whoever asks.
 const MANY: usize = 64;
+/// More indexed items than this are read by a thread of their own.
+const MANY_KNOWN: u64 = 10_000;
 /// What is indexed is made durable this often, so that an interrupted build goes on where it was.
 const LASTING: Duration = Duration::from_secs(15);
 
@@ -108,23 +111,6 @@ struct Differences {
 }
 
 impl Differences {
-    fn of(seen: Vec<Seen>, known: &HashMap<KeyHash, u64>) -> Self {
-        let mut here = HashSet::with_capacity(seen.len());
-        let mut changed = Vec::new();
-        for seen in seen {
-            let hash = match &seen {
-                Seen::Item(sighting) => KeyHash::of(&sighting.key),
-                Seen::Upstream(_) => KeyHash::of(&seen.key()),
-            };
-            here.insert(hash);
-            if known.get(&hash) != Some(&seen.stamp()) {
-                changed.push(seen);
-            }
-        }
-        let gone = known.keys().filter(|key| !here.contains(key)).copied().collect();
-        Self { changed, gone }
-    }
-
     fn count(&self) -> usize {
         self.changed.len() + self.gone.len()
     }
@@ -134,7 +120,7 @@ impl Step<'_> {
     /// Indexes what changed, if it is not more than `most`. Says whether all of it is done.
     pub fn take(&self, work: &Work, most: usize) -> Result<bool, SearchError> {
         let view = self.index.view()?;
-        let differences = Differences::of(self.seen(work)?, &known(work, &view)?);
+        let differences = self.differences(work, &view)?;
         let is_first = matches!(work, Work::Everything) && !view.is_complete();
         if differences.count() == 0 && !is_first {
             return Ok(true);
@@ -145,7 +131,7 @@ impl Step<'_> {
         drop(view);
         let mut writer = self.index.write()?;
         // Somebody else may have done it meanwhile.
-        let differences = Differences::of(self.seen(work)?, &known(work, &*self.index.view()?)?);
+        let differences = self.differences(work, &*self.index.view()?)?;
         let total = differences.count();
         writer.expect(differences.changed.len());
         for key in differences.gone {
@@ -176,7 +162,7 @@ impl Step<'_> {
     /// written just before it was indexed has another one by now.
     pub fn behind(&self) -> Result<usize, SearchError> {
         let view = self.index.view()?;
-        let differences = Differences::of(self.seen(&Work::Everything)?, &view.known());
+        let differences = self.differences(&Work::Everything, &view)?;
         let is_same =
             |document: &Document| view.at(KeyHash::of(&document.key)).as_ref() == Some(&document.item);
         let changed = differences.changed.chunks(BATCH).map(|seen| {
@@ -186,11 +172,36 @@ impl Step<'_> {
         Ok(changed.sum::<usize>() + differences.gone.len())
     }
 
-    fn seen(&self, work: &Work) -> Result<Vec<Seen>, SearchError> {
+    /// Holds what lies there against what is indexed.
+    fn differences(&self, work: &Work, view: &View) -> Result<Differences, SearchError> {
+        let some = match work {
+            Work::Everything => None,
+            Work::Folders(folders) => Some(known_in(folders, view)?),
+            Work::Upstream => Some(known_in(&BTreeSet::new(), view)?),
+        };
+        let known = LazyLock::new(|| some.unwrap_or_else(|| view.known()));
+        std::thread::scope(|scope| {
+            if matches!(work, Work::Everything) && view.len() > MANY_KNOWN {
+                // Meanwhile the names of what lies there are read. Without a thread it is read when it is needed.
+                let begin = || {
+                    LazyLock::force(&known);
+                };
+                let _ = std::thread::Builder::new().spawn_scoped(scope, begin);
+            }
+            self.compared(work, &known)
+        })
+    }
+
+    fn compared(
+        &self,
+        work: &Work,
+        known: &(impl Deref<Target = Known> + Sync),
+    ) -> Result<Differences, SearchError> {
         let spaces = &self.catalogue.spaces;
+        let is_known = |key: &str, stamp: u64| known.meet(KeyHash::of(key), stamp);
         let sightings = match work {
-            Work::Everything => spaces.sightings(self.space),
-            Work::Folders(folders) => spaces.sightings_in(self.space, folders),
+            Work::Everything => spaces.news(self.space, None, &is_known),
+            Work::Folders(folders) => spaces.news(self.space, Some(folders), &is_known),
             Work::Upstream => Ok(Vec::new()),
         };
         let sightings = sightings.map_err(|error| SearchError::Unusable {
@@ -198,7 +209,9 @@ impl Step<'_> {
             source: std::io::Error::other(error),
         })?;
         let upstream = self.catalogue.upstreams.tools().into_iter().filter(|tool| tool.space == self.space);
-        Ok(sightings.into_iter().map(Seen::Item).chain(upstream.map(Seen::Upstream)).collect())
+        let upstream = upstream.map(Seen::Upstream).filter(|seen| !is_known(&seen.key(), seen.stamp()));
+        let changed = sightings.into_iter().map(Seen::Item).chain(upstream).collect();
+        Ok(Differences { changed, gone: known.unmet().collect() })
     }
 
     /// Reads and embeds, on as many threads as there are cores; `add` takes what is ready, and says whether to go on.
@@ -256,18 +269,11 @@ impl Step<'_> {
     }
 }
 
-/// What is indexed of that.
-fn known(work: &Work, view: &View) -> Result<HashMap<KeyHash, u64>, SearchError> {
-    let mut known = HashMap::new();
-    match work {
-        Work::Everything => known = view.known(),
-        Work::Folders(folders) => {
-            for folder in folders {
-                known.extend(view.known_in(folder)?);
-            }
-            known.extend(view.known_in(UPSTREAM)?);
-        }
-        Work::Upstream => known.extend(view.known_in(UPSTREAM)?),
+/// What is indexed of some folders, and of what servers offer.
+fn known_in(folders: &BTreeSet<String>, view: &View) -> Result<Known, SearchError> {
+    let mut known = view.known_in(UPSTREAM)?;
+    for folder in folders {
+        known.extend(view.known_in(folder)?);
     }
     Ok(known)
 }

@@ -134,6 +134,11 @@ impl Tier {
         self.catalogue.spaces.ai(self.space).filter(|ai| ai.is_dir()).map(|ai| ai.join(FOLDER))
     }
 
+    /// Whether it was ever asked for.
+    pub fn is_open(&self) -> bool {
+        self.opened().index.is_some()
+    }
+
     /// The index, opened; nothing where there is no space.
     fn open(&self, warnings: &mut Vec<String>) -> Result<Option<Arc<Index>>, SearchError> {
         let mut opened = self.opened();

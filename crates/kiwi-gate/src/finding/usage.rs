@@ -3,7 +3,7 @@
 //! A log of lines in the user space, where it stays: what was shown, and what of it was used. Uses fade. Nothing depends on
 //! it, so whatever cannot be read or written is passed over.
 
-use kiwi_search::{Filter, Hit, Item, Kind, SearchError, View};
+use kiwi_search::{Filter, Hit, Item, Kind, Prospect, SearchError, View};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -92,7 +92,7 @@ impl Usage {
         tiers: &[&View],
         filter: &Filter,
         limit: usize,
-        may_see: &dyn Fn(usize, &str, &Item) -> bool,
+        may_see: &dyn Fn(&Prospect<'_>) -> bool,
     ) -> Result<Vec<Hit>, SearchError> {
         let at = now();
         let mut names: Vec<(String, f64)> =

@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A blob may take longer.
 const LONG_PATIENCE: Duration = Duration::from_mins(10);
 const RETRIES: u32 = 4;
+const HURRY: Duration = Duration::from_secs(2);
 
 /// A registry, and as whom it is asked.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct Registry {
     http: Arc<HttpClient>,
     url: String,
     token: Option<Secret>,
+    patience: Duration,
+    retries: u32,
 }
 
 impl Registry {
@@ -47,7 +50,19 @@ impl Registry {
         if !rest.is_some_and(is_web) {
             return Err(ClientError::Address { url: url.to_owned() });
         }
-        Ok(Self { http, url: url.to_owned(), token })
+        Ok(Self { http, url: url.to_owned(), token, patience: PATIENCE, retries: RETRIES })
+    }
+
+    /// The same, over other connections.
+    #[must_use]
+    pub fn by(self, http: Arc<HttpClient>) -> Self {
+        Self { http, ..self }
+    }
+
+    /// The same for who does not want to wait: asked once, and not for long.
+    #[must_use]
+    pub fn hurried(self) -> Self {
+        Self { patience: HURRY, retries: 0, ..self }
     }
 
     /// Its address, without a slash at its end.
@@ -244,10 +259,10 @@ impl Registry {
             auth: self.token.clone().map(|token| Auth::Bearer { token }),
             // Its user names it, and may run it on this machine.
             reach: Reach { is_named: true, allow_hosts: None },
-            timeout: PATIENCE,
+            timeout: self.patience,
             max_response: MOST_ANSWER,
             redirects: Redirects::Keep,
-            retries: RETRIES,
+            retries: self.retries,
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn item(tool_id: &str, version: &str, tool_type: &str, manifest: &Val
         category: text("category").unwrap_or_default(),
         tool_type: Some(tool_type.to_owned()),
         is_support: tool_type == "runtime",
+        is_alone: false,
         body: String::new(),
     }
 }

@@ -5,10 +5,12 @@
 //! made again.
 
 mod check;
+mod known;
 mod view;
 mod writer;
 
 pub use check::Check;
+pub use known::Known;
 pub use view::{Counts, View};
 pub use writer::{Prepared, Writer};
 
@@ -149,19 +151,30 @@ impl Index {
     /// What the last commit made visible, whoever made it.
     pub fn view(&self) -> Result<Arc<View>, SearchError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = self.mark();
-        if let Some(view) = current.as_ref().filter(|view| view.mark == mark) {
-            return Ok(Arc::clone(view));
+        loop {
+            let mark = self.mark();
+            if let Some(view) = current.as_ref().filter(|view| view.mark == mark) {
+                return Ok(Arc::clone(view));
+            }
+            match self.look(mark) {
+                Ok(view) => {
+                    let view = Arc::new(view);
+                    *current = Some(Arc::clone(&view));
+                    return Ok(view);
+                }
+                // Another process has committed meanwhile, and what it no longer needs is gone: that is no damage.
+                Err(_) if self.mark() != mark => {}
+                Err(error) => return Err(error),
+            }
         }
+    }
+
+    fn look(&self, mark: Option<Mark>) -> Result<View, SearchError> {
         self.reader.reload().map_err(|error| self.judged(error))?;
         let meta = self.tantivy.load_metas().map_err(|error| self.judged(error))?;
         let payload: Payload =
             meta.payload.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let view = View::open(self, self.reader.searcher(), payload.complete, mark)
-            .map_err(|error| self.judged(error))?;
-        let view = Arc::new(view);
-        *current = Some(Arc::clone(&view));
-        Ok(view)
+        View::open(self, self.reader.searcher(), payload.complete, mark).map_err(|error| self.judged(error))
     }
 
     /// Waits for the turn to write.

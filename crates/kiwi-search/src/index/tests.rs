@@ -19,6 +19,7 @@ pub(crate) fn item(id: &str, description: &str) -> Item {
         category: "data/etl".into(),
         tool_type: Some("bash".into()),
         is_support: false,
+        is_alone: false,
         body: String::new(),
     }
 }
@@ -51,7 +52,7 @@ fn what_is_put_is_known_until_it_is_forgotten() {
     for index in [&index, &other] {
         let view = index.view().unwrap();
         assert_eq!(view.counts().unwrap(), Counts { items: 2, refused: 1 });
-        assert_eq!(view.known().get(&KeyHash::of("tools/a.yaml")), Some(&2));
+        assert_eq!(view.known().stamp(KeyHash::of("tools/a.yaml")), Some(2));
         assert!(view.is_complete());
         let known = |key: &str| view.at(KeyHash::of(key)).map(|item| item.map(|item| item.id));
         assert_eq!(known("tools/a.yaml"), Some(Some("a".to_owned())));

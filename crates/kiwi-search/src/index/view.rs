@@ -1,18 +1,20 @@
 //! One state of an index, as it is searched.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tantivy::columnar::Column;
 use tantivy::schema::{IndexRecordOption, Value as _};
-use tantivy::{DocAddress, DocSet as _, Searcher, TERMINATED, TantivyDocument, Term};
+use tantivy::{DocAddress, DocId, DocSet as _, Searcher, TERMINATED, TantivyDocument, Term};
 
-use super::{Index, Mark};
+use super::{Index, Known, Mark};
 use crate::document::{Item, KeyHash, Kind};
 use crate::embed::Embedder;
 use crate::error::SearchError;
 use crate::text::{Fields, SUPPORT, Stored, kind_facet};
 use crate::vectors::{Coder, SegmentVectors};
+
+/// Documents whose keys and stamps are read at a time.
+const AT_ONCE: usize = 4096;
 
 /// What one commit made visible. It stays as it is while others go on writing.
 pub struct View {
@@ -81,12 +83,19 @@ impl View {
     }
 
     /// What is indexed, and in which state it was.
-    pub fn known(&self) -> HashMap<KeyHash, u64> {
-        let mut known = HashMap::with_capacity(usize::try_from(self.len()).unwrap_or(0));
+    pub fn known(&self) -> Known {
+        let mut known = Known::with_capacity(usize::try_from(self.len()).unwrap_or(0));
         for (reader, (keys, stamps)) in self.searcher.segment_readers().iter().zip(&self.keys) {
-            for document in reader.doc_ids_alive() {
-                if let (Some(key), Some(stamp)) = (keys.first(document), stamps.first(document)) {
-                    known.insert(KeyHash(key), stamp);
+            let documents: Vec<DocId> = reader.doc_ids_alive().collect();
+            for documents in documents.chunks(AT_ONCE) {
+                let mut own_keys = vec![None; documents.len()];
+                let mut own_stamps = own_keys.clone();
+                keys.first_vals(documents, &mut own_keys);
+                stamps.first_vals(documents, &mut own_stamps);
+                for (key, stamp) in own_keys.into_iter().zip(own_stamps) {
+                    if let (Some(key), Some(stamp)) = (key, stamp) {
+                        known.insert(KeyHash(key), stamp);
+                    }
                 }
             }
         }
@@ -94,9 +103,9 @@ impl View {
     }
 
     /// The same for what belongs to one group.
-    pub fn known_in(&self, group: &str) -> Result<HashMap<KeyHash, u64>, SearchError> {
+    pub fn known_in(&self, group: &str) -> Result<Known, SearchError> {
         let term = Term::from_field_u64(self.fields.group, KeyHash::of(group).0);
-        let mut known = HashMap::new();
+        let mut known = Known::default();
         for (reader, (keys, stamps)) in self.searcher.segment_readers().iter().zip(&self.keys) {
             let postings = reader
                 .inverted_index(self.fields.group)
@@ -161,6 +170,11 @@ impl View {
     /// An error that came up while looking into it.
     pub(crate) fn damaged(&self, error: &tantivy::TantivyError) -> SearchError {
         SearchError::damaged(self.folder.as_deref().unwrap_or("memory".as_ref()), error)
+    }
+
+    /// The state in which a document was indexed.
+    pub(crate) fn stamp(&self, address: DocAddress) -> Option<u64> {
+        self.keys.get(address.segment_ord as usize)?.1.first(address.doc_id)
     }
 
     /// What is stored of a document.

@@ -1,11 +1,10 @@
 //! Changing an index.
 
-use std::collections::HashMap;
 use std::fs::File;
 use tantivy::indexer::{IndexWriter, LogMergePolicy};
 use tantivy::{TantivyDocument, Term};
 
-use super::{Index, Payload, turn};
+use super::{Index, Known, Payload, turn};
 use crate::document::{Document, KeyHash};
 use crate::embed::StaticEmbedder;
 use crate::error::SearchError;
@@ -22,7 +21,7 @@ const DEAD: f32 = 0.25;
 /// The one that may write. Nothing is visible before [`Writer::commit`].
 pub struct Writer<'i> {
     index: &'i Index,
-    known: HashMap<KeyHash, u64>,
+    known: Known,
     inner: Option<IndexWriter<TantivyDocument>>,
     expected: usize,
     _turn: Option<File>,
@@ -37,7 +36,7 @@ impl<'i> Writer<'i> {
     }
 
     /// What is indexed now.
-    pub fn known(&self) -> &HashMap<KeyHash, u64> {
+    pub fn known(&self) -> &Known {
         &self.known
     }
 
@@ -50,7 +49,7 @@ impl<'i> Writer<'i> {
     pub fn add(&mut self, prepared: Vec<Prepared>) -> Result<(), SearchError> {
         for Prepared { key, document } in prepared {
             // A document that is new need not be looked for: deleting is what takes time.
-            if self.known.insert(key, 0).is_some() {
+            if self.known.insert(key, 0) {
                 self.forget(key)?;
             }
             let index = self.index;

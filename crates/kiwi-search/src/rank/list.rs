@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::candidates::Place;
 use super::names::exactly;
 use super::select::Allowed;
-use super::{Filter, Hit, Weighed};
+use super::{Filter, Hit, Prospect, Weighed, prospect};
 use crate::document::Item;
 use crate::error::SearchError;
 use crate::index::View;
@@ -17,7 +17,7 @@ pub fn list(
     names: &[&str],
     filter: &Filter,
     limit: usize,
-    may_see: &dyn Fn(usize, &str, &Item) -> bool,
+    may_see: &dyn Fn(&Prospect<'_>) -> bool,
 ) -> Result<Vec<Hit>, SearchError> {
     let allowed = Allowed::of(tiers, filter)?;
     let mut hits = Vec::new();
@@ -29,7 +29,7 @@ pub fn list(
         };
         if is_meant(&item)
             && !seen.contains(&(item.kind.family(), item.id.clone()))
-            && may_see(place.tier, &key, &item)
+            && prospect(tiers, place, &key, &item).is_some_and(|it| may_see(&it))
         {
             seen.insert((item.kind.family(), item.id.clone()));
             let weighed = Weighed::default();

@@ -71,10 +71,23 @@ pub struct Query<'q> {
     pub limit: usize,
     /// Which legs are asked.
     pub mode: Mode,
-    /// Whether an item, found in a tier under a key, may be shown to whoever asks. Asked only of those that would be.
-    pub may_see: &'q dyn Fn(usize, &str, &Item) -> bool,
+    /// Whether an item may be shown to whoever asks. Asked only of those that would be.
+    pub may_see: &'q dyn Fn(&Prospect<'_>) -> bool,
     /// How much an item's use speaks for it, from 0 to 1.
     pub usage: &'q dyn Fn(&Item) -> f32,
+}
+
+/// An item that would be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Prospect<'i> {
+    /// The place of its tier among those that were asked.
+    pub tier: usize,
+    /// Its key in that tier.
+    pub key: &'i str,
+    /// The state in which it was indexed.
+    pub stamp: u64,
+    /// What it is.
+    pub item: &'i Item,
 }
 
 /// An item that was found.
@@ -121,6 +134,12 @@ pub fn search(tiers: &[&View], query: &Query<'_>) -> Result<Vec<Hit>, SearchErro
     }
 }
 
+/// An item as whoever judges it is told of it.
+fn prospect<'i>(tiers: &[&View], place: Place, key: &'i str, item: &'i Item) -> Option<Prospect<'i>> {
+    let stamp = tiers.get(place.tier)?.stamp(place.address())?;
+    Some(Prospect { tier: place.tier, key, stamp, item })
+}
+
 /// A candidate with its place in the list.
 struct Ranked {
     place: Place,
@@ -159,7 +178,9 @@ fn shown(tiers: &[&View], query: &Query<'_>, asked: &Asked, mut ranked: Vec<Rank
             break;
         }
         let name = (item.kind.family(), item.id.clone());
-        if !seen.contains(&name) && (query.may_see)(ranked.place.tier, &key, &item) {
+        if !seen.contains(&name)
+            && prospect(tiers, ranked.place, &key, &item).is_some_and(|it| (query.may_see)(&it))
+        {
             seen.insert(name);
             found.push((ranked, key, item));
         }

@@ -17,6 +17,7 @@ fn item(id: &str, description: &str) -> Item {
         category: "a/b".into(),
         tool_type: Some("bash".into()),
         is_support: false,
+        is_alone: false,
         body: String::new(),
     }
 }
@@ -55,7 +56,7 @@ fn tools() -> Vec<Item> {
 
 fn ask(index: &Index, text: &str, filter: &Filter, mode: Mode, limit: usize) -> Vec<Hit> {
     let view = index.view().unwrap();
-    let query = Query { text, filter, limit, mode, may_see: &|_, _, _| true, usage: &|_| 0.0 };
+    let query = Query { text, filter, limit, mode, may_see: &|_| true, usage: &|_| 0.0 };
     search(&[&view], &query).unwrap()
 }
 
@@ -133,7 +134,7 @@ fn what_may_not_be_seen_leaves_room_for_the_rest() {
         .collect();
     let index = index(many);
     let view = index.view().unwrap();
-    let may_see = |_: usize, _: &str, item: &Item| item.id.ends_with("77");
+    let may_see = |it: &Prospect<'_>| it.item.id.ends_with("77");
     let query = Query {
         text: "weather in a city",
         filter: &Filter::default(),
@@ -158,7 +159,7 @@ fn use_nudges_and_the_earlier_tier_wins() {
             filter: &Filter::default(),
             limit: 9,
             mode: Mode::Hybrid,
-            may_see: &|_, _, _| true,
+            may_see: &|_| true,
             usage,
         };
         search(&[&near, &far], &query).unwrap().into_iter().map(|hit| (hit.tier, hit.item.id)).collect()

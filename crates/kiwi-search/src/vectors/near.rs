@@ -3,7 +3,7 @@
 
 use tantivy::DocId;
 
-use super::processor::{count_differing, differing_least, likenesses};
+use super::processor::{count_differing, differing_least, likenesses, products};
 use super::{Coder, SegmentVectors};
 
 /// Codes that are held against the query itself: so many for each document that is wanted, and at least so many.
@@ -141,6 +141,28 @@ fn rings(
     })
 }
 
+/// A ring, each of it with the product of the query and the signs of its code.
+fn held(segments: &[SegmentVectors], width: usize, query: &Wanted<'_>, ring: &[(usize, DocId)]) -> Vec<Near> {
+    let mut held = Vec::with_capacity(ring.len());
+    let mut sums = None;
+    for group in ring.chunk_by(|a, b| a.0 == b.0) {
+        let Some((number, segment)) = group.first().and_then(|first| Some((first.0, segments.get(first.0)?)))
+        else {
+            continue;
+        };
+        let documents: Vec<DocId> = group.iter().map(|(_, document)| *document).collect();
+        let codes = segment.codes();
+        let products = products(&query.turned, codes, &documents).unwrap_or_else(|| {
+            let sums = sums.get_or_insert_with(|| Sums::of(&query.turned));
+            let code = |document: &DocId| codes.get(*document as usize * width..)?.get(..width);
+            let product = |document| code(document).map_or(f32::MIN, |code| sums.held_against(code));
+            documents.iter().map(product).collect()
+        });
+        held.extend(documents.into_iter().zip(products).map(|(document, it)| (number, document, it)));
+    }
+    held
+}
+
 /// The nearest of a ring.
 fn best(
     segments: &[SegmentVectors],
@@ -151,17 +173,7 @@ fn best(
     let nearer = |a: &Near, b: &Near| b.2.total_cmp(&a.2).then_with(|| (a.0, a.1).cmp(&(b.0, b.1)));
     let rows = (query.limit * ROWS_FOR_EACH).max(ROWS_AT_LEAST);
     let mut ring: Vec<Near> = if ring.len() > rows {
-        let sums = Sums::of(&query.turned);
-        let held = |(segment, document): (usize, DocId)| {
-            let codes = segments.get(segment).map(SegmentVectors::codes).unwrap_or_default();
-            let start = document as usize * width;
-            (
-                segment,
-                document,
-                codes.get(start..start + width).map_or(f32::MIN, |code| sums.held_against(code)),
-            )
-        };
-        let mut held: Vec<Near> = ring.into_iter().map(held).collect();
+        let mut held = held(segments, width, query, &ring);
         held.select_nth_unstable_by(rows - 1, nearer);
         held.truncate(rows);
         held
@@ -223,6 +235,22 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_are_the_same_wherever_they_are_made() {
+        let turned: Vec<f32> = (0..256_u16).map(|at| (f32::from(at) * 0.7).sin()).collect();
+        let codes: Vec<u8> = (0..40 * 32_u32).map(|at| (at * at / 7).to_le_bytes()[0]).collect();
+        let documents: Vec<DocId> = (0..40).rev().collect();
+        let sums = Sums::of(&turned);
+        // Where the processor has no way of its own there is nothing to compare.
+        for (document, product) in
+            documents.iter().zip(products(&turned, &codes, &documents).into_iter().flatten())
+        {
+            let code = &codes[*document as usize * 32..][..32];
+            assert!((sums.held_against(code) - product).abs() < 1e-3, "{document}");
+        }
+        assert_eq!(products(&turned[..64], &codes, &documents), None);
+    }
 
     #[test]
     fn the_sums_are_the_product_with_the_signs() {

@@ -1,6 +1,6 @@
 //! `search`: ranked hits over everything there is.
 
-use kiwi_gate::{Asker, FoundItem, Hurried, Search};
+use kiwi_gate::{Asker, FoundItem, Hurried, Search, Source};
 use kiwi_model::{ErrorKind, Fault, Space};
 use kiwi_search::{Filter, Kind, Mode, summary};
 use kiwi_space::Transport;
@@ -44,7 +44,7 @@ pub(super) async fn search(
     let search = Search {
         text: query.clone(),
         filter: Filter { kinds: kinds(item_type.as_deref())?, category, tags, tool_type },
-        space: space_of(source.as_deref())?,
+        source: source_of(source.as_deref())?,
         limit: limit.unwrap_or(10).clamp(1, MOST),
         mode: Mode::default(),
     };
@@ -71,7 +71,7 @@ fn shown(found: &FoundItem) -> Value {
         "id": item.id, "type": item.kind.as_str(), "version": item.version,
         "description": summary(&item.description), "parameters": item.signature,
         "score": (f64::from(found.hit.score) * 1000.0).round() / 1000.0,
-        "source": found.space.as_str(), "why": found.hit.why,
+        "source": found.source.as_str(), "why": found.hit.why,
     })
 }
 
@@ -98,6 +98,14 @@ pub(super) fn unknown_type(item_type: &str) -> Fault {
         .with_hint("one of tool, directive, knowledge, mcp")
 }
 
+/// Where a source is; `None`: everywhere.
+fn source_of(source: Option<&str>) -> Result<Option<Source>, Fault> {
+    match source {
+        Some("registry") => Ok(Some(Source::Registry)),
+        other => Ok(space_of(other)?.map(Source::Space)),
+    }
+}
+
 /// The space a source means; `None`: wherever it is.
 pub(super) fn space_of(source: Option<&str>) -> Result<Option<Space>, Fault> {
     match source {
@@ -105,8 +113,10 @@ pub(super) fn space_of(source: Option<&str>) -> Result<Option<Space>, Fault> {
         Some("project") => Ok(Some(Space::Project)),
         Some("user") => Ok(Some(Space::User)),
         Some("system") => Ok(Some(Space::System)),
-        Some("registry") => Err(Fault::new(ErrorKind::MissingRequirement, "no registry is set up here")
-            .with_hint("leave `source` out to look in the project, the user space and the system")),
+        Some("registry") => {
+            Err(Fault::new(ErrorKind::MissingRequirement, "what a registry has is not here yet")
+                .with_hint("`kiwi install` brings it into the project or the user space"))
+        }
         Some(other) => {
             let shown: String = other.chars().take(60).collect();
             Err(Fault::new(ErrorKind::InvalidParams, format!("`{shown}` is no source"))

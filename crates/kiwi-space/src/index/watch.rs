@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::notice;
 use crate::root::Root;
 
-/// A process that asks less often than this is gone before watching pays.
-const ASKED: u32 = 8;
+/// A process that asks less often than this is gone before watching pays: to begin, the kernel goes through all files of
+/// the folders. A search asks once for each hit.
+const ASKED: u32 = 64;
 /// Fewer folders are looked at as fast as the kernel is asked.
 const FOLDERS: usize = 8;
 

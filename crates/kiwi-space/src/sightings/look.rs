@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 
 use super::lot::{Lot, Spot};
 use super::mark::{Mark, Moment};
-use super::{Form, Sighting};
+use super::{Form, IsKnown, Sighting};
 use crate::kind::{Item, Kind};
 use crate::list::beside_each_other;
 use crate::loader::lacks_manifest;
@@ -23,6 +23,7 @@ pub(super) struct Look<'a> {
     user: Option<&'a Root>,
     /// Under which name this space's packages are noted.
     owner: &'a str,
+    is_known: IsKnown<'a>,
     moment: Moment,
 }
 
@@ -35,8 +36,8 @@ pub(super) struct Looked {
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(root: &'a Root, user: Option<&'a Root>, owner: &'a str) -> Self {
-        Self { root, user, owner, moment: Moment::now() }
+    pub(super) fn new(root: &'a Root, user: Option<&'a Root>, owner: &'a str, is_known: IsKnown<'a>) -> Self {
+        Self { root, user, owner, is_known, moment: Moment::now() }
     }
 
     /// Looks at everything in a lot.
@@ -59,18 +60,25 @@ impl<'a> Look<'a> {
         let mut looked = Looked::default();
         // Gone since it was read, perhaps.
         let Ok(fd) = self.root.open_plain_folder(path) else { return looked };
-        looked.sightings.reserve_exact(piece.len());
+        let mut keys = String::new();
+        let mut there = Vec::with_capacity(piece.len());
         for spot in piece {
-            let key = key(path, lot.name(*spot), spot.form);
+            let start = keys.len();
+            add_key(&mut keys, path, lot.name(*spot), spot.form);
+            let key = keys.get(start..).unwrap_or_default();
             let mark = if spot.form == Form::Tool(Kind::Folder) {
-                self.tool_folder(path, lot.name(*spot), &key, &mut looked.is_out_of_date)
+                self.tool_folder(path, lot.name(*spot), key, &mut looked.is_out_of_date)
             } else {
                 let name = key.get(path.len() + 1..).unwrap_or_default();
-                self.moment.entry(self.root, fd.as_fd(), name, || key.clone())
+                self.moment.entry(self.root, fd.as_fd(), name, || key.to_owned())
             };
-            if let Some(mark) = mark {
-                looked.sightings.push(self.sighting(key, path.len(), spot.form, mark));
-            }
+            there.extend(mark.map(|mark| (start..keys.len(), mark, spot.form)));
+        }
+        // Whoever knows them is asked one after the other, without a call of the system in between that empties the
+        // processor's caches.
+        for (span, mark, form) in there {
+            let key = keys.get(span).unwrap_or_default();
+            looked.sightings.extend(self.sighting(key, path.len(), form, mark));
         }
         looked
     }
@@ -97,35 +105,32 @@ impl<'a> Look<'a> {
                 .map(|user| self.moment.file(user, &note_path(self.owner, id, version)))
                 .unwrap_or_default();
             let mark = self.moment.tree(self.root, &relative).and(record).and(note);
-            Some(self.sighting(relative, FOLDER.len(), Form::Package, mark))
+            self.sighting(&relative, FOLDER.len(), Form::Package, mark)
         };
         beside_each_other(items, one).into_iter().flatten().collect()
     }
 
-    fn sighting(&self, key: String, folder: usize, form: Form, mark: Mark) -> Sighting {
-        Sighting {
-            key: key.into_boxed_str(),
-            stamp: self.moment.stamp(mark),
-            folder: u32::try_from(folder).unwrap_or(0),
-            form,
+    /// What is to be told of an item: nothing where it is known.
+    fn sighting(&self, key: &str, folder: usize, form: Form, mark: Mark) -> Option<Sighting> {
+        let stamp = self.moment.stamp(mark);
+        if (self.is_known)(key, stamp) {
+            return None;
         }
+        Some(Sighting { key: key.into(), stamp, folder: u32::try_from(folder).unwrap_or(0), form })
     }
 }
 
-/// Where an item lies; allocated once.
-fn key(folder: &str, name: &str, form: Form) -> String {
+/// Adds where an item lies.
+fn add_key(keys: &mut String, folder: &str, name: &str, form: Form) {
     let extension = match form {
         Form::Tool(kind) => kind.extension(),
         Form::Package | Form::Text(_) => None,
     };
-    let length = folder.len() + 1 + name.len() + extension.map_or(0, |extension| extension.len() + 1);
-    let mut key = String::with_capacity(length);
-    key.push_str(folder);
-    key.push('/');
-    key.push_str(name);
+    keys.push_str(folder);
+    keys.push('/');
+    keys.push_str(name);
     if let Some(extension) = extension {
-        key.push('.');
-        key.push_str(extension);
+        keys.push('.');
+        keys.push_str(extension);
     }
-    key
 }

@@ -7,6 +7,7 @@ mod look;
 mod lot;
 mod mark;
 mod read;
+mod still;
 mod system;
 mod waker;
 mod watched;
@@ -54,19 +55,27 @@ enum Form {
     Text(TextKind),
 }
 
-/// The folders somebody asks about; without any, all of them.
+/// What somebody asks about.
 #[derive(Clone, Copy)]
-struct Wanted<'a>(Option<&'a BTreeSet<String>>);
+struct Wanted<'a> {
+    /// The folders that count; without any, all of them.
+    folders: Option<&'a BTreeSet<String>>,
+    /// Whether something, by key and stamp, is no news.
+    is_known: IsKnown<'a>,
+}
+
+/// Asked by many threads at once.
+type IsKnown<'a> = &'a (dyn Fn(&str, u64) -> bool + Sync);
 
 impl Wanted<'_> {
     fn has(self, folder: &str) -> bool {
-        self.0.is_none_or(|folders| folders.contains(folder))
+        self.folders.is_none_or(|folders| folders.contains(folder))
     }
 
     /// Whether any of them is, or lies in, one of these trees.
     fn any_below(self, trees: &[&str]) -> bool {
         let tree = |folder: &String| trees.contains(&folder.split('/').next().unwrap_or_default());
-        self.0.is_none_or(|folders| folders.iter().any(tree))
+        self.folders.is_none_or(|folders| folders.iter().any(tree))
     }
 }
 
@@ -81,7 +90,7 @@ impl Spaces {
     /// Every item of a space: tools, installed packages, directives, knowledge, in no order. What has an impossible name
     /// is left out; listings tell of it.
     pub fn sightings(&self, space: Space) -> Result<Vec<Sighting>, SpaceError> {
-        self.look(space, Wanted(None))
+        self.look(space, Wanted { folders: None, is_known: &|_, _| false })
     }
 
     /// Only those whose folder is named.
@@ -90,7 +99,18 @@ impl Spaces {
         space: Space,
         folders: &BTreeSet<String>,
     ) -> Result<Vec<Sighting>, SpaceError> {
-        self.look(space, Wanted(Some(folders)))
+        self.look(space, Wanted { folders: Some(folders), is_known: &|_, _| false })
+    }
+
+    /// Only what is news to whoever asks: `is_known` is told the key and the stamp of everything that lies there, or in
+    /// the folders that are named. Where little changed, this costs little more than looking.
+    pub fn news(
+        &self,
+        space: Space,
+        folders: Option<&BTreeSet<String>>,
+        is_known: &(dyn Fn(&str, u64) -> bool + Sync),
+    ) -> Result<Vec<Sighting>, SpaceError> {
+        self.look(space, Wanted { folders, is_known })
     }
 
     /// Watches the folders that hold items. To miss nothing, begin before looking. `None` where there is nothing to watch
@@ -107,7 +127,7 @@ impl Spaces {
         let Some(home) = self.home(space) else { return Ok(Vec::new()) };
         let Some(root) = Root::open(&home.ai)? else { return Ok(Vec::new()) };
         self.with_loader(home, &root, |loader| {
-            let look = Look::new(&root, loader.user, &home.owner);
+            let look = Look::new(&root, loader.user, &home.owner, wanted.is_known);
             let mut found =
                 if wanted.any_below(&TREES) { self.tools_seen(home, &look, wanted)? } else { Vec::new() };
             for kind in [TextKind::Directive, TextKind::Knowledge] {

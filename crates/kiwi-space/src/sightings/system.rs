@@ -31,7 +31,8 @@ impl Spaces {
             let folder = u32::try_from(folder).unwrap_or(0);
             Sighting { key: key.into_boxed_str(), stamp, folder, form }
         };
-        tools.chain(texts).map(sighting).filter(|sighting| wanted.has(sighting.folder())).collect()
+        let is_wanted = |it: &Sighting| wanted.has(it.folder()) && !(wanted.is_known)(&it.key, it.stamp);
+        tools.chain(texts).map(sighting).filter(is_wanted).collect()
     }
 
     /// Reads what is embedded under a key; `None` if nothing is.

@@ -13,6 +13,7 @@ mod agree;
 mod common;
 mod links;
 mod stamps;
+mod still;
 mod watcher;
 
 use common::{Ground, id, manifest, version};

@@ -1,5 +1,5 @@
 use camino::Utf8PathBuf;
-use kiwi_gate::{Asker, Found, FoundItem, Search, Session};
+use kiwi_gate::{Asker, Found, FoundItem, Search, Session, Source};
 use kiwi_model::{ErrorKind, Fault, Space};
 use kiwi_search::{Filter, Kind, Mode, summary};
 use kiwi_space::Transport;
@@ -22,7 +22,7 @@ pub struct Args {
     /// Only this kind.
     #[arg(long = "type", value_name = "TYPE")]
     item_type: Option<ItemType>,
-    /// Only in this space.
+    /// Only there: in a space, or at the registry.
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
     /// Only in this category, or one below it: `data/etl`.
@@ -105,15 +105,12 @@ impl Args {
     }
 
     fn search(&self, text: &str) -> Result<Search, Fault> {
-        let space = match self.tier {
+        let source = match self.tier {
             None | Some(Tier::All) => None,
-            Some(Tier::Project) => Some(Space::Project),
-            Some(Tier::User) => Some(Space::User),
-            Some(Tier::System) => Some(Space::System),
-            Some(Tier::Registry) => {
-                return Err(Fault::new(ErrorKind::MissingRequirement, "no registry is set up here")
-                    .with_hint("leave `--tier` out to look in the project, the user space and the system"));
-            }
+            Some(Tier::Project) => Some(Source::Space(Space::Project)),
+            Some(Tier::User) => Some(Source::Space(Space::User)),
+            Some(Tier::System) => Some(Source::Space(Space::System)),
+            Some(Tier::Registry) => Some(Source::Registry),
         };
         let kinds = match self.item_type {
             None | Some(ItemType::All) => Vec::new(),
@@ -130,7 +127,7 @@ impl Args {
                 tags: self.tags.clone(),
                 tool_type: self.tool_type.clone(),
             },
-            space,
+            source,
             limit: self.limit,
             mode: match self.mode {
                 ModeArg::Hybrid => Mode::Hybrid,
@@ -172,7 +169,7 @@ impl Args {
             let item = &found.hit.item;
             let mut hit = json!({
                 "item_id": item.id, "item_type": item.kind.as_str(), "version": item.version,
-                "score": rounded(found.hit.score), "source": found.space.as_str(),
+                "score": rounded(found.hit.score), "source": found.source.as_str(),
                 "summary": summary(&item.description), "why": found.hit.why,
             });
             if let (true, Value::Object(hit)) = (self.explain, &mut hit) {
@@ -187,7 +184,7 @@ impl Args {
     fn show(&self, found: &Found) {
         for found in &found.hits {
             let item = &found.hit.item;
-            let kind = paint(DIM, format!("{} {}", found.space.as_str(), item.kind.as_str()));
+            let kind = paint(DIM, format!("{} {}", found.source.as_str(), item.kind.as_str()));
             printer::line(format!("{} {kind}", paint(BOLD, &item.id)));
             if !item.description.is_empty() {
                 printer::line(format!("  {}", summary(&item.description)));
