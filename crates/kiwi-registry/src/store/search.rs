@@ -3,7 +3,6 @@
 use kiwi_search::{Embedder as _, Item, StaticEmbedder};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
-use unicode_normalization::UnicodeNormalization as _;
 
 use super::Store;
 use super::caller::{Caller, owned};
@@ -11,15 +10,12 @@ use super::database::{Engine, Sql, Transaction, Value, values};
 use super::nearby::coarse;
 use super::release::{digest, tool_id as read_id, version as read_version};
 use super::tools::{Held, settle};
+use super::words::words;
 use crate::error::RegistryError;
 use crate::protocol::FoundTool;
 
-/// Words of a question that count.
-const MOST_ASKED: usize = 16;
 /// Words of a tool that count.
 const MOST_WORDS: usize = 1000;
-/// A longer word is none.
-const LONGEST_WORD: usize = 64;
 /// Tools that are looked at again in one go after an upgrade.
 const BATCH: i64 = 200;
 /// What reciprocal ranks are counted from.
@@ -98,22 +94,10 @@ impl Store {
     ) -> Result<Vec<FoundTool>, RegistryError> {
         let limit = i64::try_from(most).unwrap_or(i64::MAX);
         let name = self.numbers(BY_NAME, caller.values([Value::from(text.trim().replace('\0', ""))])).await?;
-        let asked = asked(text);
-        let by_words = if asked.is_empty() {
-            Vec::new()
-        } else {
-            let query = match self.engine() {
-                Engine::Sqlite => {
-                    asked.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
-                }
-                Engine::Postgres => {
-                    asked.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" | ")
-                }
-            };
-            self.numbers(BY_WORDS, caller.values([Value::from(query), Value::from(limit)])).await?
-        };
         let vector = StaticEmbedder::new().vector(text);
-        let by_meaning = self.near(caller, vector, most).await?;
+        let (by_words, by_meaning) =
+            tokio::join!(self.by_words(caller, text, limit), self.near(caller, vector, most));
+        let (by_words, by_meaning) = (by_words?, by_meaning?);
         let order = merge(&name, &[by_words, by_meaning], most);
         let rows = self.database.rows(SHOWN, caller.values([Value::from(json!(order).to_string())])).await?;
         let mut found = HashMap::with_capacity(rows.len());
@@ -133,6 +117,20 @@ impl Store {
     async fn numbers(&self, sql: impl Into<Sql>, values: Vec<Value>) -> Result<Vec<i64>, RegistryError> {
         let rows = self.database.rows(sql, values).await?;
         rows.into_iter().map(|mut row| row.integer()).collect()
+    }
+
+    /// The leg of words.
+    async fn by_words(&self, caller: &Caller, text: &str, limit: i64) -> Result<Vec<i64>, RegistryError> {
+        let telling = self.telling(text).await?;
+        if telling.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mark, between) = match self.engine() {
+            Engine::Sqlite => ('"', " OR "),
+            Engine::Postgres => ('\'', " | "),
+        };
+        let marked: Vec<String> = telling.iter().map(|word| format!("{mark}{word}{mark}")).collect();
+        self.numbers(BY_WORDS, caller.values([Value::from(marked.join(between)), Value::from(limit)])).await
     }
 
     /// The leg of meaning.
@@ -292,26 +290,4 @@ fn merge(first: &[i64], legs: &[Vec<i64>], most: usize) -> Vec<i64> {
 /// As pgvector reads it.
 fn vector_text(vector: &[f32]) -> String {
     format!("[{}]", vector.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-}
-
-/// The different words of a question.
-fn asked(text: &str) -> Vec<String> {
-    let mut seen = HashSet::new();
-    words(text, 64).into_iter().filter(|word| seen.insert(word.clone())).take(MOST_ASKED).collect()
-}
-
-/// The words of a text: letters and digits, small, without accents. Both engines index these and no others.
-fn words(text: &str, most: usize) -> Vec<String> {
-    let plain: String = text
-        .nfkd()
-        .filter(|c| !unicode_normalization::char::is_combining_mark(*c))
-        .flat_map(char::to_lowercase)
-        .take(most * LONGEST_WORD)
-        .collect();
-    plain
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD)
-        .take(most)
-        .map(str::to_owned)
-        .collect()
 }
