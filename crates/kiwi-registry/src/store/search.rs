@@ -10,7 +10,7 @@ use super::database::{Engine, Sql, Transaction, Value, values};
 use super::nearby::coarse;
 use super::release::{digest, tool_id as read_id, version as read_version};
 use super::tools::{Held, settle};
-use super::words::words;
+use super::words::{Telling, words};
 use crate::error::RegistryError;
 use crate::protocol::FoundTool;
 
@@ -121,16 +121,17 @@ impl Store {
 
     /// The leg of words.
     async fn by_words(&self, caller: &Caller, text: &str, limit: i64) -> Result<Vec<i64>, RegistryError> {
-        let telling = self.telling(text).await?;
-        if telling.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (mark, between) = match self.engine() {
-            Engine::Sqlite => ('"', " OR "),
-            Engine::Postgres => ('\'', " | "),
+        let any = |words: &[String], mark: char, between: &str| {
+            words.iter().map(|word| format!("{mark}{word}{mark}")).collect::<Vec<_>>().join(between)
         };
-        let marked: Vec<String> = telling.iter().map(|word| format!("{mark}{word}{mark}")).collect();
-        self.numbers(BY_WORDS, caller.values([Value::from(marked.join(between)), Value::from(limit)])).await
+        let query = match (self.telling(text).await?, self.engine()) {
+            (Telling::Words(words), _) if words.is_empty() => return Ok(Vec::new()),
+            (Telling::Words(words), Engine::Sqlite) => any(&words, '"', " OR "),
+            (Telling::Words(words), Engine::Postgres) => any(&words, '\'', " | "),
+            (Telling::Name(word), Engine::Sqlite) => format!("names : \"{word}\""),
+            (Telling::Name(word), Engine::Postgres) => format!("'{word}':A"),
+        };
+        self.numbers(BY_WORDS, caller.values([Value::from(query), Value::from(limit)])).await
     }
 
     /// The leg of meaning.

@@ -22,8 +22,16 @@ const MOST_KEPT: usize = 10_000;
 
 const COUNT: Sql = Sql::each(
     "SELECT doc FROM tool_vocabulary WHERE term = $1",
-    "SELECT count(*) FROM (SELECT 1 FROM embeddings WHERE words @@ plainto_tsquery('simple', $1) LIMIT 4001) some",
+    "SELECT count(*) FROM (SELECT 1 FROM embeddings WHERE words @@ plainto_tsquery('simple', $1) LIMIT 4001) them",
 );
+
+/// What is looked for.
+pub(super) enum Telling {
+    /// Any of these words, wherever they stand.
+    Words(Vec<String>),
+    /// A word that too many have, in names alone.
+    Name(String),
+}
 
 /// How many tools have a word, as was seen lately.
 #[derive(Default)]
@@ -49,32 +57,39 @@ impl Words {
 impl Store {
     /// The words of a question that are worth looking for, rarest first: as many as lead to a bounded number of tools. The
     /// leg of meaning knows about the others.
-    pub(super) async fn telling(&self, text: &str) -> Result<Vec<String>, RegistryError> {
+    pub(super) async fn telling(&self, text: &str) -> Result<Telling, RegistryError> {
         let mut counted = Vec::new();
         for word in asked(text) {
-            let count = match self.words.get(&word) {
-                Some(count) => count,
-                None => {
-                    let row = self.database.row(COUNT, values![&word]).await?;
-                    let count = row.map(|mut row| row.count()).transpose()?.unwrap_or_default();
-                    // One that nobody has yet is looked for again: it may have come.
-                    if count > 0 {
-                        self.words.set(&word, count);
-                    }
-                    count
-                }
-            };
+            let count = self.count(&word).await?;
             if count > 0 {
                 counted.push((count, word));
             }
         }
         counted.sort_unstable();
+        let rarest = counted.first().map(|(_, word)| word.clone());
         let mut ranked = 0;
         let fits = |(count, word): (u64, String)| {
             ranked += count;
             (ranked <= MOST_RANKED).then_some(word)
         };
-        Ok(counted.into_iter().map_while(fits).collect())
+        let words: Vec<String> = counted.into_iter().map_while(fits).collect();
+        Ok(match rarest {
+            Some(rarest) if words.is_empty() => Telling::Name(rarest),
+            _ => Telling::Words(words),
+        })
+    }
+
+    async fn count(&self, word: &str) -> Result<u64, RegistryError> {
+        if let Some(count) = self.words.get(word) {
+            return Ok(count);
+        }
+        let row = self.database.row(COUNT, values![word]).await?;
+        let count = row.map(|mut row| row.count()).transpose()?.unwrap_or_default();
+        // One that nobody has yet is looked for again: it may have come.
+        if count > 0 {
+            self.words.set(word, count);
+        }
+        Ok(count)
     }
 }
 
