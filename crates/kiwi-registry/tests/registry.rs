@@ -331,7 +331,7 @@ async fn namespaces_have_owners(engine: Engine) {
     bob.publish(&Package::new("acme.bobs", "1.0.0")).await.expect_status(201);
     bob.send("DELETE", "/v1/namespaces/acme/owners/ann", &[], b"").await.expect_status(200);
     ann.publish(&Package::new("acme.anns", "1.0.0")).await.expect_fault(403, "denied");
-    bob.send("DELETE", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(422, "usage");
+    bob.send("DELETE", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(409, "denied");
     for reserved in ["kiwi", "mcp"] {
         ann.send("PUT", &format!("/v1/namespaces/{reserved}"), &[], b"").await.expect_fault(403, "denied");
     }

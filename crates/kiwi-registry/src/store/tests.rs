@@ -24,7 +24,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
 async fn postgres() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let base = std::env::var("KIWI_TEST_POSTGRES").expect("KIWI_TEST_POSTGRES: `cargo xtask postgres …`");
-    let name = format!("kiwi_store_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let (count, now) = (COUNT.fetch_add(1, Ordering::Relaxed), jiff::Timestamp::now().as_microsecond());
+    let name = format!("kiwi_store_{}_{count}_{now}", std::process::id());
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
     sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&pool).await.unwrap();
     pool.close().await;
