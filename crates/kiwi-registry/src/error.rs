@@ -239,12 +239,12 @@ impl RegistryError {
         Self::Unfit { problem: problem.into() }
     }
 
-    pub(crate) fn broken(problem: impl ToString) -> Self {
-        Self::Broken { problem: problem.to_string() }
+    pub(crate) fn broken(problem: impl std::fmt::Display) -> Self {
+        Self::Broken { problem: format!("{problem}") }
     }
 
-    pub(crate) fn files(path: impl Into<PathBuf>, problem: impl ToString) -> Self {
-        Self::Files { path: path.into(), problem: problem.to_string() }
+    pub(crate) fn files(path: impl Into<PathBuf>, problem: impl std::fmt::Display) -> Self {
+        Self::Files { path: path.into(), problem: format!("{problem}") }
     }
 }
 

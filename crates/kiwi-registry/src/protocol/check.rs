@@ -175,7 +175,7 @@ mod tests {
             is_executable: false,
             size,
         };
-        let many: Vec<FileInfo> = (0..MOST_FILES + 1).map(|number| file(number, 0)).collect();
+        let many: Vec<FileInfo> = (0..=MOST_FILES).map(|number| file(number, 0)).collect();
         assert_eq!(problems(&many), [Problem::TooMany(MOST_FILES + 1)]);
         assert_eq!(problems(&many[1..]), []);
         assert_eq!(problems(&[file(1, u64::MAX), file(2, 5)])[0], Problem::TooLarge(u64::MAX));

@@ -41,10 +41,12 @@ impl Bounds {
             let (from, below) = interval(comparator);
             bounds.from = bounds.from.max(from);
             bounds.below = bounds.below.min(below);
-            if !comparator.pre.is_empty() {
-                let (minor, patch) = (comparator.minor.unwrap_or(0), comparator.patch.unwrap_or(0));
+            let (major, minor) = (comparator.major, comparator.minor.unwrap_or(0));
+            let is_named = !comparator.pre.is_empty()
+                && requirement.comparators.iter().all(|other| takes_early(other, major, minor));
+            if is_named {
                 bounds.early.push('|');
-                bounds.early.push_str(&core_key(comparator.major, minor, patch));
+                bounds.early.push_str(&core_key(major, minor, comparator.patch.unwrap_or(0)));
             }
         }
         bounds
@@ -56,6 +58,25 @@ impl Bounds {
         let core = core_key(version.major, version.minor, version.patch);
         let is_named = version.pre.is_empty() || self.early.contains(&format!("|{core}"));
         self.from <= key && key < self.below && is_named
+    }
+}
+
+/// Whether a comparator that leaves the last numbers out (`=1.0`, `>=1`) takes early versions of `major.minor.…`; those that
+/// name all three are intervals, and need no such question.
+fn takes_early(comparator: &Comparator, major: u64, minor: u64) -> bool {
+    if comparator.patch.is_some() {
+        return true;
+    }
+    let (given, asked) = match comparator.minor {
+        Some(least) => ((comparator.major, least), (major, minor)),
+        None => ((comparator.major, 0), (major, 0)),
+    };
+    match comparator.op {
+        Op::Greater | Op::GreaterEq => asked > given,
+        Op::Less | Op::LessEq => asked < given,
+        Op::Caret => true,
+        // An early version is older than the release that these stand for.
+        _ => false,
     }
 }
 
@@ -88,7 +109,6 @@ fn interval(comparator: &Comparator) -> (String, String) {
         Op::Tilde => (from, if minor.is_some() { next_minor() } else { next_major() }),
         Op::Caret => {
             let below = match (major, minor, patch) {
-                (0, None, _) => next_major(),
                 (0, Some(0), Some(_)) => next_patch(),
                 (0, Some(_), _) => next_minor(),
                 _ => next_major(),

@@ -63,10 +63,10 @@ fn read(tool_id: &ToolId, version: &Version, publication: &Publication) -> Resul
         return Err(bad(format!("it has more than {MAX_BYTES} bytes")));
     }
     // A version whose files are one script has its manifest in it, and may leave out what the script's place says.
-    let script = match publication.files.iter().any(|file| file.path == "tool.yaml") {
-        true => None,
-        false => publication.files.iter().map(|file| file.path.as_str()).find(|path| is_main(path, tool_id)),
-    };
+    let mut paths = publication.files.iter().map(|file| file.path.as_str());
+    let script =
+        paths.clone().all(|path| path != "tool.yaml").then(|| paths.find(|path| is_main(path, tool_id)));
+    let script = script.flatten();
     let source =
         Source { file: "the manifest".to_owned(), id: tool_id.clone(), script: script.map(str::to_owned) };
     let document = Document::synthetic(publication.manifest.clone());

@@ -312,39 +312,45 @@ fn parameters(path: &str) -> Vec<Value> {
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
-    let mut operation = json!({
-        "operationId": operation_id(endpoint),
-        "summary": endpoint.summary,
-        "responses": responses(endpoint),
-    });
+    let mut operation = Map::new();
+    let mut set = |key: &str, value: Value| drop(operation.insert(key.to_owned(), value));
+    set("operationId", operation_id(endpoint).into());
+    set("summary", endpoint.summary.into());
+    set("responses", responses(endpoint));
     // Where none is needed, one still shows what is private.
-    operation["security"] =
-        if endpoint.needs_token { json!([{"token": []}]) } else { json!([{}, {"token": []}]) };
+    let token = json!({"token": []});
+    set("security", if endpoint.needs_token { json!([token]) } else { json!([{}, token]) });
     match &endpoint.sent {
         Sent::Nothing => {}
         Sent::Json(schema) => {
-            operation["requestBody"] =
-                json!({"required": true, "content": {"application/json": {"schema": schema}}});
+            set(
+                "requestBody",
+                json!({"required": true, "content": {"application/json": {"schema": schema}}}),
+            );
         }
         Sent::Bytes => {
-            operation["requestBody"] = json!({"required": true, "content": {"application/octet-stream": {}}});
+            set("requestBody", json!({"required": true, "content": {"application/octet-stream": {}}}));
         }
     }
-    let parameters = match (endpoint.method, endpoint.path) {
-        ("get", "/v1/search") => json!([
-            {"name": "q", "in": "query", "required": true, "schema": {"type": "string", "maxLength": 1000}},
-            {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 200}},
-        ]),
-        ("get", "/v1/resolve/{id}") => json!([
-            {"name": "requirement", "in": "query", "schema": {"type": "string", "maxLength": 256}},
-        ]),
-        ("put", "/v1/tools/{id}/versions/{version}") => json!([
-            {"name": ATTEMPT, "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"}},
-        ]),
-        _ => return operation,
-    };
-    operation["parameters"] = parameters;
-    operation
+    match (endpoint.method, endpoint.path) {
+        ("get", "/v1/search") => set(
+            "parameters",
+            json!([
+                {"name": "q", "in": "query", "required": true, "schema": {"type": "string", "maxLength": 1000}},
+                {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 200}},
+            ]),
+        ),
+        ("get", "/v1/resolve/{id}") => set(
+            "parameters",
+            json!([{"name": "requirement", "in": "query", "schema": {"type": "string", "maxLength": 256}}]),
+        ),
+        ("put", "/v1/tools/{id}/versions/{version}") => set(
+            "parameters",
+            json!([{"name": ATTEMPT, "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"}}]),
+        ),
+        _ => {}
+    }
+    Value::Object(operation)
 }
 
 fn operation_id(endpoint: &Endpoint) -> String {
@@ -355,12 +361,16 @@ fn operation_id(endpoint: &Endpoint) -> String {
 fn responses(endpoint: &Endpoint) -> Value {
     let mut responses = Map::new();
     for (status, schema) in &endpoint.answers {
-        let mut response = json!({"description": described(*status)});
-        match schema {
-            Some(schema) => response["content"] = json!({"application/json": {"schema": schema}}),
-            None if *status == 200 => response["content"] = json!({"application/octet-stream": {}}),
-            None => {}
-        }
+        let description = described(*status);
+        let response = match schema {
+            Some(schema) => {
+                json!({"description": description, "content": {"application/json": {"schema": schema}}})
+            }
+            None if *status == 200 => {
+                json!({"description": description, "content": {"application/octet-stream": {}}})
+            }
+            None => json!({"description": description}),
+        };
         responses.insert(status.to_string(), response);
     }
     // Anything can be misspelt, and any token can be bad.

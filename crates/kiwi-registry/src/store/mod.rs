@@ -16,6 +16,7 @@ mod search;
 mod sqlite;
 mod tokens;
 mod tools;
+mod words;
 
 pub(crate) use blobs::{BlobBytes, Spool};
 pub(crate) use caller::Caller;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use self::blobs::Folder;
 use self::database::Database;
 use self::nearby::Nearby;
+use self::words::Words;
 use crate::error::RegistryError;
 
 /// Everything a registry remembers.
@@ -37,6 +39,7 @@ pub(crate) struct Store {
     database: Database,
     folder: Option<Folder>,
     nearby: Arc<Nearby>,
+    words: Arc<Words>,
 }
 
 impl Store {
@@ -59,7 +62,7 @@ impl Store {
         let mut transaction = database.begin().await?;
         migrate::migrate(&mut transaction, last).await?;
         transaction.commit().await?;
-        Ok(Self { database, folder, nearby: Arc::default() })
+        Ok(Self { database, folder, nearby: Arc::default(), words: Arc::default() })
     }
 
     pub fn engine(&self) -> Engine {

@@ -57,8 +57,9 @@ impl Coarse {
     }
 
     fn likeness(&self, other: &Self) -> f32 {
-        let product = |(one, other): (&i8, &i8)| i32::from(i16::from(*one) * i16::from(*other));
-        let sum: i32 = self.steps.iter().zip(&other.steps).map(product).sum();
+        // Nothing here can overflow, and saying so lets the compiler take many at once.
+        let product = |(one, other): (&i8, &i8)| i32::from(i16::from(*one).wrapping_mul(i16::from(*other)));
+        let sum = self.steps.iter().zip(&other.steps).map(product).fold(0, i32::wrapping_add);
         #[expect(clippy::cast_precision_loss, reason = "a sum of 256 small products")]
         let sum = sum as f32;
         sum * self.scale * other.scale

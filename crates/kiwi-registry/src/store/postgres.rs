@@ -87,7 +87,7 @@ async fn make_database(options: &PgConnectOptions) -> Result<(), RegistryError> 
 }
 
 fn code(error: &sqlx::Error) -> Option<String> {
-    error.as_database_error().and_then(|error| error.code()).map(std::borrow::Cow::into_owned)
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).map(std::borrow::Cow::into_owned)
 }
 
 /// A transaction.

@@ -3,7 +3,6 @@
 use kiwi_search::{Embedder as _, Item, StaticEmbedder};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
-use unicode_normalization::UnicodeNormalization as _;
 
 use super::Store;
 use super::caller::{Caller, owned};
@@ -11,15 +10,12 @@ use super::database::{Engine, Sql, Transaction, Value, values};
 use super::nearby::coarse;
 use super::release::{digest, tool_id as read_id, version as read_version};
 use super::tools::{Held, settle};
+use super::words::{Telling, words};
 use crate::error::RegistryError;
 use crate::protocol::FoundTool;
 
-/// Words of a question that count.
-const MOST_ASKED: usize = 16;
 /// Words of a tool that count.
 const MOST_WORDS: usize = 1000;
-/// A longer word is none.
-const LONGEST_WORD: usize = 64;
 /// Tools that are looked at again in one go after an upgrade.
 const BATCH: i64 = 200;
 /// What reciprocal ranks are counted from.
@@ -34,6 +30,10 @@ const EMBED: Sql = Sql::each(
      CAST($5 AS vector), setweight(to_tsvector('simple', $6), 'A') || setweight(to_tsvector('simple', $7), 'B')) \
      ON CONFLICT (tool_number) DO UPDATE SET embedder = excluded.embedder, is_public = excluded.is_public, \
      change = excluded.change, vector = excluded.vector, words = excluded.words",
+);
+const FORGET: Sql = Sql::each(
+    "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2 WHERE tool_number = $1",
+    "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2, words = '' WHERE tool_number = $1",
 );
 /// The best by words, of which those that the caller may not find are left out: a private tool is found by its owners alone.
 const BY_WORDS: Sql = Sql::each(
@@ -94,22 +94,10 @@ impl Store {
     ) -> Result<Vec<FoundTool>, RegistryError> {
         let limit = i64::try_from(most).unwrap_or(i64::MAX);
         let name = self.numbers(BY_NAME, caller.values([Value::from(text.trim().replace('\0', ""))])).await?;
-        let asked = asked(text);
-        let by_words = if asked.is_empty() {
-            Vec::new()
-        } else {
-            let query = match self.engine() {
-                Engine::Sqlite => {
-                    asked.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
-                }
-                Engine::Postgres => {
-                    asked.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" | ")
-                }
-            };
-            self.numbers(BY_WORDS, caller.values([Value::from(query), Value::from(limit)])).await?
-        };
         let vector = StaticEmbedder::new().vector(text);
-        let by_meaning = self.near(caller, vector, most).await?;
+        let (by_words, by_meaning) =
+            tokio::join!(self.by_words(caller, text, limit), self.near(caller, vector, most));
+        let (by_words, by_meaning) = (by_words?, by_meaning?);
         let order = merge(&name, &[by_words, by_meaning], most);
         let rows = self.database.rows(SHOWN, caller.values([Value::from(json!(order).to_string())])).await?;
         let mut found = HashMap::with_capacity(rows.len());
@@ -129,6 +117,21 @@ impl Store {
     async fn numbers(&self, sql: impl Into<Sql>, values: Vec<Value>) -> Result<Vec<i64>, RegistryError> {
         let rows = self.database.rows(sql, values).await?;
         rows.into_iter().map(|mut row| row.integer()).collect()
+    }
+
+    /// The leg of words.
+    async fn by_words(&self, caller: &Caller, text: &str, limit: i64) -> Result<Vec<i64>, RegistryError> {
+        let any = |words: &[String], mark: char, between: &str| {
+            words.iter().map(|word| format!("{mark}{word}{mark}")).collect::<Vec<_>>().join(between)
+        };
+        let query = match (self.telling(text).await?, self.engine()) {
+            (Telling::Words(words), _) if words.is_empty() => return Ok(Vec::new()),
+            (Telling::Words(words), Engine::Sqlite) => any(&words, '"', " OR "),
+            (Telling::Words(words), Engine::Postgres) => any(&words, '\'', " | "),
+            (Telling::Name(word), Engine::Sqlite) => format!("names : \"{word}\""),
+            (Telling::Name(word), Engine::Postgres) => format!("'{word}':A"),
+        };
+        self.numbers(BY_WORDS, caller.values([Value::from(query), Value::from(limit)])).await
     }
 
     /// The leg of meaning.
@@ -182,7 +185,7 @@ impl Store {
     pub(super) async fn catch_up(&self) -> Result<(), RegistryError> {
         let behind = "SELECT t.number, t.tool_id FROM tools t JOIN tool_versions v ON v.tool_id = t.tool_id AND v.is_latest = 1 \
              WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.tool_number = t.number AND e.embedder = $1) LIMIT $2";
-        let hold = "UPDATE tools SET revision = revision + 1 WHERE number = $1 RETURNING visibility";
+        let touch = "UPDATE tools SET revision = revision + 1 WHERE number = $1 RETURNING visibility";
         let embedder = StaticEmbedder::new();
         loop {
             let rows = self.database.rows(behind, values![embedder.id(), BATCH]).await?;
@@ -192,8 +195,8 @@ impl Store {
             let mut transaction = self.database.begin().await?;
             for mut row in rows {
                 let (number, id) = (row.integer()?, read_id(&row.text()?)?);
-                let held = transaction.row(hold, values![number]).await?;
-                let visibility = held.map(|mut row| row.text()).transpose()?;
+                let row = transaction.row(touch, values![number]).await?;
+                let visibility = row.map(|mut row| row.text()).transpose()?;
                 let held = Held { number, is_public: visibility.as_deref() == Some("public") };
                 settle(&mut transaction, &id, &held).await?;
             }
@@ -251,11 +254,7 @@ pub(super) async fn show(
 /// Makes a tool findable by nobody: no version of it is left to find.
 pub(super) async fn forget(transaction: &mut Transaction, number: i64) -> Result<(), RegistryError> {
     let change = count(transaction).await?;
-    const EMPTY: Sql = Sql::each(
-        "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2 WHERE tool_number = $1",
-        "UPDATE embeddings SET vector = NULL, is_public = 0, change = $2, words = '' WHERE tool_number = $1",
-    );
-    transaction.rows(EMPTY, values![number, change]).await?;
+    transaction.rows(FORGET, values![number, change]).await?;
     if transaction.engine() == Engine::Sqlite {
         transaction.rows("DELETE FROM tool_words WHERE rowid = $1", values![number]).await?;
     }
@@ -292,26 +291,4 @@ fn merge(first: &[i64], legs: &[Vec<i64>], most: usize) -> Vec<i64> {
 /// As pgvector reads it.
 fn vector_text(vector: &[f32]) -> String {
     format!("[{}]", vector.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-}
-
-/// The different words of a question.
-fn asked(text: &str) -> Vec<String> {
-    let mut seen = HashSet::new();
-    words(text, 64).into_iter().filter(|word| seen.insert(word.clone())).take(MOST_ASKED).collect()
-}
-
-/// The words of a text: letters and digits, small, without accents. Both engines index these and no others.
-fn words(text: &str, most: usize) -> Vec<String> {
-    let plain: String = text
-        .nfkd()
-        .filter(|c| !unicode_normalization::char::is_combining_mark(*c))
-        .flat_map(char::to_lowercase)
-        .take(most * LONGEST_WORD)
-        .collect();
-    plain
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD)
-        .take(most)
-        .map(str::to_owned)
-        .collect()
 }

@@ -80,14 +80,12 @@ impl Sqlite {
 impl Readers {
     fn take(&self) -> Result<Connection, RegistryError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match idle {
-            Some(reader) => Ok(reader),
-            None => {
-                let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
-                reader.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
-                Ok(reader)
-            }
+        if let Some(reader) = idle {
+            return Ok(reader);
         }
+        let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+        reader.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
+        Ok(reader)
     }
 
     fn give(&self, reader: Connection) {
@@ -190,7 +188,6 @@ fn cell(value: ValueRef<'_>) -> Result<Cell, RegistryError> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn failed(error: rusqlite::Error) -> RegistryError {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {

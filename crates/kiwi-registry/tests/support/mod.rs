@@ -17,6 +17,7 @@ pub use package::Package;
 use kiwi_model::Secret;
 use kiwi_registry::{Limits, Server, ServerOptions};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -209,13 +210,13 @@ impl Client {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: registry\r\nconnection: close\r\n");
         if let Some(token) = &self.token {
-            head.push_str(&format!("authorization: Bearer {token}\r\n"));
+            let _ = write!(head, "authorization: Bearer {token}\r\n");
         }
         if !body.is_empty() || method == "PUT" || method == "POST" {
-            head.push_str(&format!("content-length: {}\r\n", body.len()));
+            let _ = write!(head, "content-length: {}\r\n", body.len());
         }
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         head.push_str("\r\n");
         self.raw(&[head.as_bytes(), body].concat()).await

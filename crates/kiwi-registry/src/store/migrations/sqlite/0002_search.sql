@@ -8,4 +8,6 @@ CREATE TABLE embeddings (
 ) STRICT;
 CREATE INDEX embeddings_by_change ON embeddings (change);
 CREATE VIRTUAL TABLE tool_words USING fts5 (names, words, content = '', contentless_delete = 1, tokenize = 'unicode61');
+-- How many tools have a word.
+CREATE VIRTUAL TABLE tool_vocabulary USING fts5vocab (tool_words, row);
 INSERT INTO counters (name, value) VALUES ('embeddings', 0);
