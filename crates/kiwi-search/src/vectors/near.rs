@@ -7,10 +7,10 @@ use super::processor::{count_differing, differing_least, likenesses, products};
 use super::{Coder, SegmentVectors};
 
 /// Codes that are held against the query itself: so many for each document that is wanted, and at least so many.
-const RING_FOR_EACH: usize = 256;
+const RING_FOR_EACH: usize = 320;
 const RING_AT_LEAST: usize = 8192;
 /// Rows that are looked at.
-const ROWS_FOR_EACH: usize = 24;
+const ROWS_FOR_EACH: usize = 32;
 const ROWS_AT_LEAST: usize = 1024;
 /// Codes that are looked at to guess how many bits the nearest differ in.
 const SAMPLE: usize = 16_384;
