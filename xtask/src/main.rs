@@ -17,6 +17,7 @@ mod mcp;
 mod minilm;
 mod postgres;
 mod report;
+mod schemathesis;
 mod shell;
 mod soak;
 mod tally;
@@ -39,6 +40,7 @@ usage: cargo xtask COMMAND
   mcp COMMAND…          run one command with the MCP clients, servers and suites that tests use
   minilm COMMAND…       run one command with the sentence encoder that tests use
   postgres COMMAND…     run one command with the PostgreSQL that tests use
+  schemathesis COMMAND… run one command with the client of described APIs that tests use
   docs                  build the guide with a pinned mdBook into docs/book/";
 
 fn main() -> ExitCode {
@@ -69,6 +71,7 @@ fn run(args: &[String]) -> Result<()> {
         ["mcp", program, words @ ..] => mcp::run(program, words),
         ["minilm", program, words @ ..] => minilm::run(program, words),
         ["postgres", program, words @ ..] => postgres::run(program, words),
+        ["schemathesis", program, words @ ..] => schemathesis::run(program, words),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -7,7 +7,7 @@ use crate::postgres::{self, Postgres};
 use crate::report::Report;
 use crate::shell::{Shell, find};
 use crate::tally::Tally;
-use crate::{components, machine, mcp, minilm, tools};
+use crate::{components, machine, mcp, minilm, schemathesis, tools};
 
 /// Runs everything.
 pub fn run() -> Result<()> {
@@ -36,6 +36,8 @@ pub fn run() -> Result<()> {
     let mcp = mcp.to_str().context("the checkout's path is not Unicode")?;
     let minilm = report.step("minilm", "a real sentence encoder", minilm::folder)?;
     let minilm = minilm.to_str().context("the checkout's path is not Unicode")?;
+    let schemathesis = report.step("schemathesis", "a client of described APIs", schemathesis::installed)?;
+    let schemathesis = schemathesis.to_str().context("the checkout's path is not Unicode")?;
     let postgres = report.step("postgres", "a PostgreSQL of its own, with pgvector", Postgres::start)?;
     let mut tally = Tally::default();
     report.step("tests", "every suite, fuzz corpora replayed among them", || {
@@ -43,6 +45,7 @@ pub fn run() -> Result<()> {
             (containers::VARIABLE, engines.folder()),
             (mcp::VARIABLE, mcp),
             (minilm::VARIABLE, minilm),
+            (schemathesis::VARIABLE, schemathesis),
             (postgres::VARIABLE, postgres.url()),
         ];
         workspace(&mut tally, &variables)

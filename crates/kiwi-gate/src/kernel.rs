@@ -73,6 +73,7 @@ impl Kernel {
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
         });
+        let turns = Turns::new(&spaces);
         let dispatch = Dispatch {
             planner: Arc::clone(&planner),
             project: spaces.project_root().unwrap_or(&host.cwd).to_path_buf(),
@@ -83,9 +84,8 @@ impl Kernel {
             preparer: Arc::clone(&preparer),
             config: Arc::clone(&config),
             upstreams,
-            spaces: Arc::clone(&spaces),
+            spaces,
         };
-        let turns = Turns::new(&spaces);
         let tool_lock = Arc::new(ToolLock {
             planner: Arc::clone(&planner),
             admission: Arc::clone(&admission),

@@ -72,6 +72,12 @@ pub enum RegistryError {
         /// Which.
         name: String,
     },
+    /// Nobody would own it any more.
+    #[error("the last owner of the namespace `{name}` cannot leave it")]
+    LastOwner {
+        /// Which.
+        name: String,
+    },
     /// Only the system defines it.
     #[error("`{name}` belongs to the system")]
     Reserved {
@@ -261,6 +267,7 @@ impl Explain for RegistryError {
             | Self::BadToken
             | Self::NoScope { .. }
             | Self::NotOwner { .. }
+            | Self::LastOwner { .. }
             | Self::Reserved { .. } => ErrorKind::Denied,
             Self::Unknown { .. } | Self::NoVersion { .. } | Self::NoRoute => ErrorKind::NotFound,
             Self::Cycle { .. } => ErrorKind::Cycle,

@@ -47,7 +47,7 @@ async fn refused(
 
 async fn what_is_not_what_it_says_is_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     let other = json!(Digest::of(b"other"));
     let it = |change: fn(&mut Value)| refused(&ann, &package, change, 422, "integrity_mismatch");
@@ -78,7 +78,7 @@ async fn what_is_not_what_it_says_is_refused(engine: Engine) {
 
 async fn files_that_cannot_be_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     for path in [
         "../x",
         "/etc/passwd",
@@ -140,7 +140,7 @@ async fn files_that_cannot_be_are_refused(engine: Engine) {
 
 async fn manifests_that_are_not_the_files_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     // A sound hash over a manifest that is not the one in `tool.yaml`.
     let package = Package::described("greet", "1.0.0", "python_runtime", "harmless");
     let inside = Package::described("greet", "1.0.0", "bash_runtime", "harmful");
@@ -182,7 +182,7 @@ async fn manifests_that_are_not_the_files_are_refused(engine: Engine) {
 
 async fn signatures_are_checked(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     for signature in [
         json!({"key": "ed25519:00", "signature": "00"}),
@@ -212,7 +212,7 @@ async fn signatures_are_checked(engine: Engine) {
 
 async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let json_headers = [("content-type", "application/json")];
     for (method, path, status, kind) in [
         ("GET", "/", 404, "not_found"),
@@ -278,7 +278,7 @@ async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
 
 async fn what_a_client_has_is_not_sent_again(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     ann.publish(&package).await.expect_status(201);
     let blob = format!("/v1/blobs/{}", Digest::of(&package.files[1].1));

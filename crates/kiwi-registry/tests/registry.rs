@@ -27,19 +27,19 @@ on_both!(
 
 async fn published_is_found_resolved_and_read(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
-    let package = Package::new("acme.greet", "1.0.0").with("lib/data.txt", b"hello");
+    let ann = registry.publisher("one").await;
+    let package = Package::new("team.greet", "1.0.0").with("lib/data.txt", b"hello");
     let release = ann.publish(&package).await.expect_status(201);
     assert_eq!(release["integrity"], json!(package.integrity()));
-    assert_eq!((&release["publisher"], &release["executor"]), (&json!("ann"), &json!("python_runtime")));
+    assert_eq!((&release["publisher"], &release["executor"]), (&json!("one"), &json!("python_runtime")));
     assert_eq!(release["files"].as_array().unwrap().len(), 3);
     assert_eq!(release["manifest"], package.manifest());
 
     let nobody = registry.nobody();
     assert_eq!(nobody.get(&package.path()).await.expect_status(200), release);
-    let tool = nobody.get("/v1/tools/acme.greet").await.expect_status(200);
-    assert_eq!((&tool["latest"], &tool["owners"]), (&json!("1.0.0"), &json!(["ann"])));
-    let chain = nobody.get("/v1/resolve/acme.greet").await.expect_status(200);
+    let tool = nobody.get("/v1/tools/team.greet").await.expect_status(200);
+    assert_eq!((&tool["latest"], &tool["owners"]), (&json!("1.0.0"), &json!(["one"])));
+    let chain = nobody.get("/v1/resolve/team.greet").await.expect_status(200);
     assert_eq!(chain["links"][0]["integrity"], release["integrity"]);
     let beyond = json!({"tool_id": "python_runtime", "requirement": null, "is_known": false});
     assert_eq!(chain["beyond"], beyond);
@@ -47,8 +47,8 @@ async fn published_is_found_resolved_and_read(engine: Engine) {
         let reply = nobody.get(&format!("/v1/blobs/{}", Digest::of(bytes))).await;
         assert_eq!((reply.status, &reply.body), (200, bytes));
     }
-    nobody.get("/v1/tools/acme.other").await.expect_fault(404, "not_found");
-    nobody.get("/v1/tools/acme.greet/versions/1.0.1").await.expect_fault(404, "not_found");
+    nobody.get("/v1/tools/team.other").await.expect_fault(404, "not_found");
+    nobody.get("/v1/tools/team.greet/versions/1.0.1").await.expect_fault(404, "not_found");
     let status = nobody.get("/v1/status").await.expect_status(200);
     assert_eq!((&status["name"], &status["protocol"]), (&json!("kiwi"), &json!(1)));
 }
@@ -64,7 +64,7 @@ async fn versions(client: &Client, path: &str) -> Vec<String> {
 
 async fn a_chain_honours_requirements_yanks_and_early_versions(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     for version in ["1.0.0", "1.2.0", "1.10.0", "2.0.0", "2.1.0-beta.2", "2.1.0-beta.11"] {
         ann.publish(&Package::running_on("base", version, "python_runtime")).await.expect_status(201);
     }
@@ -106,7 +106,7 @@ async fn a_chain_honours_requirements_yanks_and_early_versions(engine: Engine) {
 
 async fn chains_that_have_no_end_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     for (id, executor) in [("a_b", "axb"), ("axb", "c"), ("c", "a_b"), ("own", "own")] {
         ann.publish(&Package::running_on(id, "1.0.0", executor)).await.expect_status(201);
     }
@@ -124,7 +124,7 @@ async fn chains_that_have_no_end_are_refused(engine: Engine) {
 
 async fn versions_never_change(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let first = Package::new("greet", "1.0.0");
     ann.publish(&first).await.expect_status(201);
     for other in [
@@ -142,7 +142,7 @@ async fn versions_never_change(engine: Engine) {
 
 async fn exactly_one_of_many_publishers_wins(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let packages: Vec<Package> =
         (0..200).map(|n: u32| Package::new("busy", "1.0.0").with("n.txt", &n.to_be_bytes())).collect();
     for package in &packages {
@@ -184,7 +184,7 @@ async fn exactly_one_of_many_publishers_wins(engine: Engine) {
 
 async fn a_try_that_is_made_again_is_the_same_try(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     ann.upload(&package).await;
     let publish = |package: &Package, attempt: &str| {
@@ -209,16 +209,16 @@ async fn a_try_that_is_made_again_is_the_same_try(engine: Engine) {
 async fn who_sees_what(engine: Engine) {
     let registry = Registry::new(engine).await;
     let (ann, bob, nobody) =
-        (registry.publisher("ann").await, registry.publisher("bob").await, registry.nobody());
-    let secret = Package::described("acme.secret", "1.0.0", "python_runtime", "launches rockets quietly");
+        (registry.publisher("one").await, registry.publisher("other").await, registry.nobody());
+    let secret = Package::described("team.secret", "1.0.0", "python_runtime", "launches rockets quietly");
     let secret = secret.visible("private").with("secret.txt", b"nobody else has these bytes");
     let hidden =
-        Package::described("acme.hidden", "1.0.0", "acme.secret", "launches rockets").visible("unlisted");
+        Package::described("team.hidden", "1.0.0", "team.secret", "launches rockets").visible("unlisted");
     ann.publish(&secret).await.expect_status(201);
     ann.publish(&hidden).await.expect_status(201);
-    let blob = format!("/v1/blobs/{}", Digest::of(b"nobody else has these bytes"));
+    let bytes = format!("/v1/blobs/{}", Digest::of(b"nobody else has these bytes"));
     let paths =
-        ["/v1/tools/acme.secret", "/v1/resolve/acme.secret", "/v1/tools/acme.secret/versions/1.0.0", &blob];
+        ["/v1/tools/team.secret", "/v1/resolve/team.secret", "/v1/tools/team.secret/versions/1.0.0", &bytes];
     for path in paths {
         for stranger in [&bob, &nobody] {
             stranger.get(path).await.expect_fault(404, "not_found");
@@ -230,9 +230,9 @@ async fn who_sees_what(engine: Engine) {
         }
     }
     // An unlisted one by whoever knows its name; what it runs on stays private.
-    let chain = nobody.get("/v1/resolve/acme.hidden").await.expect_status(200);
-    assert_eq!(chain["beyond"], json!({"tool_id": "acme.secret", "requirement": null, "is_known": false}));
-    assert_eq!(versions(&ann, "/v1/resolve/acme.hidden").await, ["acme.hidden@1.0.0", "acme.secret@1.0.0"]);
+    let chain = nobody.get("/v1/resolve/team.hidden").await.expect_status(200);
+    assert_eq!(chain["beyond"], json!({"tool_id": "team.secret", "requirement": null, "is_known": false}));
+    assert_eq!(versions(&ann, "/v1/resolve/team.hidden").await, ["team.hidden@1.0.0", "team.secret@1.0.0"]);
     let found = |client: Client| async move {
         let found = client.get("/v1/search?q=launch+rockets").await.expect_status(200);
         found["hits"].as_array().unwrap().len()
@@ -240,26 +240,26 @@ async fn who_sees_what(engine: Engine) {
     assert_eq!((found(nobody.clone()).await, found(bob.clone()).await, found(ann.clone()).await), (0, 0, 2));
     // What is not theirs cannot be changed, and what cannot be seen is not there.
     let open = json!({"visibility": "public"});
-    bob.json("PATCH", "/v1/tools/acme.secret", &open).await.expect_fault(404, "not_found");
-    bob.json("PATCH", "/v1/tools/acme.hidden", &open).await.expect_fault(403, "denied");
-    let tool = ann.json("PATCH", "/v1/tools/acme.secret", &open).await.expect_status(200);
+    bob.json("PATCH", "/v1/tools/team.secret", &open).await.expect_fault(404, "not_found");
+    bob.json("PATCH", "/v1/tools/team.hidden", &open).await.expect_fault(403, "denied");
+    let tool = ann.json("PATCH", "/v1/tools/team.secret", &open).await.expect_status(200);
     assert_eq!(tool["visibility"], "public");
-    assert_eq!(nobody.get(&blob).await.status, 200);
+    assert_eq!(nobody.get(&bytes).await.status, 200);
     assert_eq!(found(nobody.clone()).await, 1);
-    ann.json("PATCH", "/v1/tools/acme.secret", &json!({"visibility": "private"})).await.expect_status(200);
-    nobody.get(&blob).await.expect_fault(404, "not_found");
+    ann.json("PATCH", "/v1/tools/team.secret", &json!({"visibility": "private"})).await.expect_status(200);
+    nobody.get(&bytes).await.expect_fault(404, "not_found");
     assert_eq!(found(nobody.clone()).await, 0);
     // A version of a tool that is there does not change who sees it.
-    ann.publish(&Package::new("acme.secret", "1.1.0").visible("public")).await.expect_status(201);
-    nobody.get("/v1/tools/acme.secret").await.expect_fault(404, "not_found");
+    ann.publish(&Package::new("team.secret", "1.1.0").visible("public")).await.expect_status(201);
+    nobody.get("/v1/tools/team.secret").await.expect_fault(404, "not_found");
 }
 
 async fn who_may_do_what(engine: Engine) {
     let registry = Registry::new(engine).await;
     let (ann, bob, nobody) =
-        (registry.publisher("ann").await, registry.publisher("bob").await, registry.nobody());
-    let reader = registry.user("ann", &["read"]).await;
-    let package = Package::new("acme.greet", "1.0.0");
+        (registry.publisher("one").await, registry.publisher("other").await, registry.nobody());
+    let reader = registry.user("one", &["read"]).await;
+    let package = Package::new("team.greet", "1.0.0");
     nobody.json("PUT", &package.path(), &package.publication()).await.expect_fault(401, "denied");
     reader.json("PUT", &package.path(), &package.publication()).await.expect_fault(403, "denied");
     reader.put_blob(b"x").await.expect_fault(403, "denied");
@@ -269,14 +269,14 @@ async fn who_may_do_what(engine: Engine) {
     assert!(refused.header("www-authenticate").unwrap().contains("invalid_token"));
     ann.publish(&package).await.expect_status(201);
     // A namespace belongs to who was first in it, and so does a name without one.
-    bob.publish(&Package::new("acme.other", "1.0.0")).await.expect_fault(403, "denied");
-    bob.publish(&Package::new("acme.greet", "1.0.1")).await.expect_fault(403, "denied");
+    bob.publish(&Package::new("team.other", "1.0.0")).await.expect_fault(403, "denied");
+    bob.publish(&Package::new("team.greet", "1.0.1")).await.expect_fault(403, "denied");
     ann.publish(&Package::new("plain", "1.0.0").visible("private")).await.expect_status(201);
     bob.publish(&Package::new("plain", "1.0.1")).await.expect_fault(403, "denied");
     let yank = json!({"reason": "no"});
-    bob.json("PUT", "/v1/tools/acme.greet/versions/1.0.0/yanked", &yank).await.expect_fault(403, "denied");
+    bob.json("PUT", "/v1/tools/team.greet/versions/1.0.0/yanked", &yank).await.expect_fault(403, "denied");
     bob.json("PUT", "/v1/tools/plain/versions/1.0.0/yanked", &yank).await.expect_fault(404, "not_found");
-    registry.admin.publish(&Package::new("acme.other", "1.0.0")).await.expect_status(201);
+    registry.admin.publish(&Package::new("team.other", "1.0.0")).await.expect_status(201);
     for reserved in ["kiwi.new", "filesystem.read", "subprocess"] {
         ann.publish(&Package::new(reserved, "1.0.0")).await.expect_fault(403, "denied");
     }
@@ -285,12 +285,12 @@ async fn who_may_do_what(engine: Engine) {
     }
     ann.get("/v1/tokens").await.expect_fault(403, "denied");
     let who = ann.get("/v1/whoami").await.expect_status(200);
-    assert_eq!(who, json!({"user": "ann", "scopes": ["read", "publish"], "namespaces": ["acme"]}));
+    assert_eq!(who, json!({"user": "one", "scopes": ["read", "publish"], "namespaces": ["team"]}));
 }
 
 async fn tokens_are_made_listed_and_ended(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let wanted = json!({"user": "ann", "scopes": ["publish", "read", "publish"], "days": 30});
+    let wanted = json!({"user": "one", "scopes": ["publish", "read", "publish"], "days": 30});
     let made = registry.admin.json("POST", "/v1/tokens", &wanted).await.expect_status(201);
     let token = made["token"].as_str().unwrap();
     assert!(token.starts_with("kiwi_") && token.len() == 48, "{token}");
@@ -307,10 +307,10 @@ async fn tokens_are_made_listed_and_ended(engine: Engine) {
     registry.admin.send("DELETE", &path, &[], b"").await.expect_fault(404, "not_found");
     for bad in [
         json!({"user": "Ann", "scopes": ["read"]}),
-        json!({"user": "ann", "scopes": []}),
-        json!({"user": "ann", "scopes": ["read"], "days": 0}),
-        json!({"user": "ann", "scopes": ["root"]}),
-        json!({"user": "ann", "scopes": ["read"], "more": 1}),
+        json!({"user": "one", "scopes": []}),
+        json!({"user": "one", "scopes": ["read"], "days": 0}),
+        json!({"user": "one", "scopes": ["root"]}),
+        json!({"user": "one", "scopes": ["read"], "more": 1}),
     ] {
         registry.admin.json("POST", "/v1/tokens", &bad).await.expect_fault(422, "usage");
     }
@@ -318,20 +318,20 @@ async fn tokens_are_made_listed_and_ended(engine: Engine) {
 
 async fn namespaces_have_owners(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
-    ann.get("/v1/namespaces/acme").await.expect_fault(404, "not_found");
-    let claimed = ann.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_status(200);
-    assert_eq!(claimed, json!({"name": "acme", "owners": ["ann"]}));
-    ann.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_status(200);
-    bob.send("PUT", "/v1/namespaces/acme", &[], b"").await.expect_fault(403, "denied");
-    bob.send("PUT", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(403, "denied");
-    ann.send("PUT", "/v1/namespaces/acme/owners/eve", &[], b"").await.expect_fault(404, "not_found");
-    let owners = ann.send("PUT", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_status(200);
-    assert_eq!(owners["owners"], json!(["ann", "bob"]));
-    bob.publish(&Package::new("acme.bobs", "1.0.0")).await.expect_status(201);
-    bob.send("DELETE", "/v1/namespaces/acme/owners/ann", &[], b"").await.expect_status(200);
-    ann.publish(&Package::new("acme.anns", "1.0.0")).await.expect_fault(403, "denied");
-    bob.send("DELETE", "/v1/namespaces/acme/owners/bob", &[], b"").await.expect_fault(422, "usage");
+    let (ann, bob) = (registry.publisher("one").await, registry.publisher("other").await);
+    ann.get("/v1/namespaces/team").await.expect_fault(404, "not_found");
+    let claimed = ann.send("PUT", "/v1/namespaces/team", &[], b"").await.expect_status(200);
+    assert_eq!(claimed, json!({"name": "team", "owners": ["one"]}));
+    ann.send("PUT", "/v1/namespaces/team", &[], b"").await.expect_status(200);
+    bob.send("PUT", "/v1/namespaces/team", &[], b"").await.expect_fault(403, "denied");
+    bob.send("PUT", "/v1/namespaces/team/owners/bob", &[], b"").await.expect_fault(403, "denied");
+    ann.send("PUT", "/v1/namespaces/team/owners/eve", &[], b"").await.expect_fault(404, "not_found");
+    let owners = ann.send("PUT", "/v1/namespaces/team/owners/bob", &[], b"").await.expect_status(200);
+    assert_eq!(owners["owners"], json!(["one", "other"]));
+    bob.publish(&Package::new("team.bobs", "1.0.0")).await.expect_status(201);
+    bob.send("DELETE", "/v1/namespaces/team/owners/ann", &[], b"").await.expect_status(200);
+    ann.publish(&Package::new("team.anns", "1.0.0")).await.expect_fault(403, "denied");
+    bob.send("DELETE", "/v1/namespaces/team/owners/bob", &[], b"").await.expect_fault(409, "denied");
     for reserved in ["kiwi", "mcp"] {
         ann.send("PUT", &format!("/v1/namespaces/{reserved}"), &[], b"").await.expect_fault(403, "denied");
     }
@@ -340,13 +340,13 @@ async fn namespaces_have_owners(engine: Engine) {
 
 async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
-    let path = "/v1/lockfiles/team/data/acme.greet@1.0.0";
+    let (ann, bob) = (registry.publisher("one").await, registry.publisher("other").await);
+    let path = "/v1/lockfiles/team/data/team.greet@1.0.0";
     let change =
         |number: i64, replaces: Option<u64>| json!({"lockfile": {"n": number}, "replaces": replaces});
     assert_eq!(ann.get("/v1/lockfiles/team").await.expect_status(200), json!({"lockfiles": []}));
     let first = ann.json("PUT", path, &change(1, None)).await.expect_status(200);
-    assert_eq!((&first["key"], &first["user"]), (&json!("data/acme.greet@1.0.0"), &json!("ann")));
+    assert_eq!((&first["key"], &first["user"]), (&json!("data/team.greet@1.0.0"), &json!("one")));
     let fault = bob.json("PUT", path, &change(2, None)).await.expect_fault(409, "version_conflict");
     assert_eq!(fault["details"]["revision"], first["revision"]);
     let revision = first["revision"].as_u64();
@@ -365,7 +365,7 @@ async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
         statuses.push(task.await.unwrap());
     }
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
-    ann.send("DELETE", "/v1/lockfiles/team/data%2Facme.greet%401.0.0", &[], b"").await.expect_status(204);
+    ann.send("DELETE", "/v1/lockfiles/team/data%2Fteam.greet%401.0.0", &[], b"").await.expect_status(204);
     ann.send("DELETE", path, &[], b"").await.expect_fault(404, "not_found");
     // One that came back is another one.
     let again = ann.json("PUT", path, &change(1, None)).await.expect_status(200);
@@ -378,7 +378,7 @@ async fn lockfiles_are_shared_without_losing_any(engine: Engine) {
 
 async fn large_blobs_come_back_whole(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     let bytes = |length: u32| -> Vec<u8> {
         (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
     };
@@ -405,8 +405,8 @@ async fn large_blobs_come_back_whole(engine: Engine) {
 
 async fn knowing_a_digest_is_not_having_the_bytes(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let (ann, bob) = (registry.publisher("ann").await, registry.publisher("bob").await);
-    let secret = Package::new("acme.secret", "1.0.0").with("key", b"hush").visible("private");
+    let (ann, bob) = (registry.publisher("one").await, registry.publisher("other").await);
+    let secret = Package::new("team.secret", "1.0.0").with("key", b"hush").visible("private");
     ann.publish(&secret).await.expect_status(201);
     let question = json!({"digests": [Digest::of(b"hush"), Digest::of(b"other")]});
     let missing = ann.json("POST", "/v1/blobs/missing", &question).await.expect_status(200);
@@ -431,13 +431,13 @@ async fn knowing_a_digest_is_not_having_the_bytes(engine: Engine) {
 
 async fn search_finds_by_name_words_and_meaning(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("ann").await;
+    let ann = registry.publisher("one").await;
     for (id, description) in [
-        ("acme.weather", "tells the weather forecast of a city"),
-        ("acme.resize", "makes a picture smaller"),
-        ("acme.mail", "sends an e-mail to somebody"),
-        ("acme.convert", "turns amounts of money from one currency into another"),
-        ("acme.naive", "prüft naïve Texte"),
+        ("team.weather", "tells the weather forecast of a city"),
+        ("team.resize", "makes a picture smaller"),
+        ("team.mail", "sends an e-mail to somebody"),
+        ("team.convert", "turns amounts of money from one currency into another"),
+        ("team.naive", "prüft naïve Texte"),
     ] {
         ann.publish(&Package::described(id, "1.0.0", "python_runtime", description)).await.expect_status(201);
     }
@@ -449,29 +449,29 @@ async fn search_finds_by_name_words_and_meaning(engine: Engine) {
             found["hits"][0]["tool_id"].as_str().unwrap_or("nothing").to_owned()
         }
     };
-    assert_eq!(first("acme.mail").await, "acme.mail");
-    assert_eq!(first("forecast").await, "acme.weather");
-    assert_eq!(first("shrink+image").await, "acme.resize");
-    assert_eq!(first("exchange+rate").await, "acme.convert");
-    assert_eq!(first("naive").await, "acme.naive");
+    assert_eq!(first("team.mail").await, "team.mail");
+    assert_eq!(first("forecast").await, "team.weather");
+    assert_eq!(first("shrink+image").await, "team.resize");
+    assert_eq!(first("exchange+rate").await, "team.convert");
+    assert_eq!(first("naive").await, "team.naive");
     // Signs that mean something to an engine mean nothing in a question.
     for odd in ["%22+OR+*+%27+%3A%26%7C%21+NEAR(", "%27%29%3B+DROP+TABLE+tools%3B--", "%00", "*", "%25_%5C"] {
         nobody.get(&format!("/v1/search?q={odd}")).await.expect_status(200);
     }
     assert_eq!(first("%22*%27%3A%26%7C%21%28").await, "nothing");
     // What is found is the newest version, and nothing once all are yanked.
-    let newer = Package::described("acme.mail", "2.0.0", "python_runtime", "delivers telegrams");
+    let newer = Package::described("team.mail", "2.0.0", "python_runtime", "delivers telegrams");
     ann.publish(&newer).await.expect_status(201);
     let found = nobody.get("/v1/search?q=telegrams&limit=1").await.expect_status(200);
     let hit = &found["hits"][0];
     assert_eq!((&hit["version"], &hit["integrity"]), (&json!("2.0.0"), &json!(newer.integrity())));
     assert_eq!(found["hits"].as_array().unwrap().len(), 1);
     for version in ["2.0.0", "1.0.0"] {
-        let path = format!("/v1/tools/acme.mail/versions/{version}/yanked");
+        let path = format!("/v1/tools/team.mail/versions/{version}/yanked");
         ann.json("PUT", &path, &json!({"reason": "old"})).await.expect_status(200);
     }
-    let found = nobody.get("/v1/search?q=acme.mail").await.expect_status(200);
-    assert!(!found.to_string().contains("acme.mail"), "{found}");
+    let found = nobody.get("/v1/search?q=team.mail").await.expect_status(200);
+    assert!(!found.to_string().contains("team.mail"), "{found}");
     for bad in
         ["", "?q=a&limit=0", "?q=a&limit=201", "?q=a&q=b", "?q=a&x=1", &format!("?q={}", "a".repeat(1001))]
     {
@@ -501,12 +501,12 @@ async fn two_servers(engine: Engine, count: usize) {
         servers.push(server.await);
     }
     for (number, server) in servers.iter().enumerate() {
-        let package = Package::new(&format!("acme.n{number}"), "1.0.0").with("data", &vec![7; 300 << 10]);
+        let package = Package::new(&format!("team.n{number}"), "1.0.0").with("data", &vec![7; 300 << 10]);
         server.publish(&package).await.expect_status(201);
     }
     for server in &servers {
         for number in 0..count {
-            server.get(&format!("/v1/resolve/acme.n{number}")).await.expect_status(200);
+            server.get(&format!("/v1/resolve/team.n{number}")).await.expect_status(200);
         }
         let found = server.get("/v1/search?q=something+useful").await.expect_status(200);
         assert_eq!(found["hits"].as_array().unwrap().len(), count);
@@ -515,7 +515,7 @@ async fn two_servers(engine: Engine, count: usize) {
     let mut tasks = Vec::new();
     for number in 0..60_u8 {
         let server = servers[usize::from(number) % count].clone();
-        let package = Package::new("acme.race", "1.0.0").with("n", &[number]);
+        let package = Package::new("team.race", "1.0.0").with("n", &[number]);
         tasks.push(tokio::spawn(async move { server.publish(&package).await.status }));
     }
     let mut won = 0;

@@ -13,7 +13,7 @@ mod support;
 use serde_json::{Value, json};
 use std::path::Path;
 use support::TestEnvironment;
-use support::registry::{Person, Registry, postgres};
+use support::registry::{ADMIN, Person, Registry, postgres};
 
 /// A runtime of one's own: Bash by another name.
 fn runtime(version: &str, word: &str) -> String {
@@ -57,8 +57,8 @@ fn sqlite(env: &TestEnvironment) -> String {
 /// The story of the two machines; on either engine.
 fn two_machines(database: &str, ground: &TestEnvironment) {
     let registry = Registry::start(ground, database);
-    let a = Person::new(&registry, "ann", "publish");
-    let b = Person::new(&registry, "ben", "read");
+    let a = Person::new(&registry, "publisher", "publish");
+    let b = Person::new(&registry, "reader", "read");
     write_tools(&a.env, "1.0.0", "one", "1.0.0");
     // What it runs on has to be there first.
     let refused = a.json(&["publish", "greeter"], 2);
@@ -145,8 +145,8 @@ fn two_machines_on_postgres() {
 fn a_yanked_version_is_chosen_no_more_and_kept_by_who_has_it() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
-    let b = Person::new(&registry, "ben", "read");
+    let a = Person::new(&registry, "publisher", "publish");
+    let b = Person::new(&registry, "reader", "read");
     write_tools(&a.env, "1.0.0", "one", "1.0.0");
     a.json(&["publish", "loud_runtime"], 0);
     a.json(&["publish", "greeter"], 0);
@@ -159,11 +159,11 @@ fn a_yanked_version_is_chosen_no_more_and_kept_by_who_has_it() {
     assert_eq!(b.env.run(&["run", "greeter", "--strict"]).code, 0);
     let outdated = b.json(&["outdated"], 0);
     assert_eq!(outdated["outdated"][0]["yanked"], "it shouts", "{outdated}");
-    let fresh = Person::new(&registry, "cleo", "read");
+    let fresh = Person::new(&registry, "third", "read");
     assert_eq!(fresh.json(&["install", "greeter"], 0)["installed"][0]["version"], "1.0.0");
     assert_eq!(fresh.json(&["install", "greeter@1.1.0"], 0)["installed"][0]["version"], "1.1.0");
     a.json(&["yank", "greeter@1.1.0", "--undo"], 0);
-    let late = Person::new(&registry, "dora", "read");
+    let late = Person::new(&registry, "fourth", "read");
     assert_eq!(late.json(&["install", "greeter"], 0)["installed"][0]["version"], "1.1.0");
 }
 
@@ -171,11 +171,11 @@ fn a_yanked_version_is_chosen_no_more_and_kept_by_who_has_it() {
 fn what_is_uninstalled_is_gone_unless_somebody_needs_it() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
     write_tools(&a.env, "1.0.0", "one", "1.0.0");
     a.json(&["publish", "loud_runtime"], 0);
     a.json(&["publish", "greeter"], 0);
-    let b = Person::new(&registry, "ben", "read");
+    let b = Person::new(&registry, "reader", "read");
     b.json(&["install", "greeter", "--scope", "project"], 0);
     let needed = b.json(&["uninstall", "loud_runtime"], 2);
     assert_eq!(needed["error"]["kind"], "version_conflict", "{needed}");
@@ -192,14 +192,14 @@ fn what_is_uninstalled_is_gone_unless_somebody_needs_it() {
 fn signatures_count_where_they_are_asked_for() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
     a.env.write(
         "tools/say.sh",
         "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says something\necho said\n",
     );
     let published = a.json(&["publish", "say"], 0);
     let key = published["key"].as_str().unwrap();
-    let b = Person::new(&registry, "ben", "read");
+    let b = Person::new(&registry, "reader", "read");
     b.env.write_user("config/kiwi.toml", "[trust]\nrequire_signature = [\"registry\"]\n");
     let refused = b.json(&["install", "say"], 3);
     assert_eq!(refused["error"]["kind"], "denied", "{refused}");
@@ -211,7 +211,7 @@ fn signatures_count_where_they_are_asked_for() {
     let listed = b.env.json(&["trust", "key", "list"]).1;
     assert_eq!(listed["keys"][0]["name"], "the publisher", "{listed}");
     assert_eq!(b.run(&["trust", "key", "remove", "the publisher"]).code, 0);
-    let c = Person::new(&registry, "cleo", "read");
+    let c = Person::new(&registry, "third", "read");
     let installed = c.json(&["install", "say"], 0);
     let warned = installed["installed"][0]["warnings"][0].as_str().unwrap_or_default();
     assert!(warned.contains(key), "{installed}");
@@ -221,7 +221,7 @@ fn signatures_count_where_they_are_asked_for() {
 fn a_token_is_kept_and_forgotten() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
     let env = TestEnvironment::new();
     let on = |words: &[&str]| {
         let mut all = words.to_vec();
@@ -234,10 +234,10 @@ fn a_token_is_kept_and_forgotten() {
     assert_eq!(wrong.code, 3, "{}", said(&wrong));
     let logged = env.run_with_input(&words, &format!("{}\n", a.token));
     assert_eq!(logged.code, 0, "{}", said(&logged));
-    assert_eq!(serde_json::from_str::<Value>(&logged.stdout).unwrap()["user"], "ann");
+    assert_eq!(serde_json::from_str::<Value>(&logged.stdout).unwrap()["user"], "publisher");
     let who = on(&["registry", "whoami"]);
     let who: Vec<&str> = who.iter().map(String::as_str).collect();
-    assert_eq!(env.json(&who).1["user"], "ann");
+    assert_eq!(env.json(&who).1["user"], "publisher");
     for root in [env.home(), env.project()] {
         let all = std::process::Command::new("grep").args(["-r", &a.token]).arg(root).output().unwrap();
         assert!(all.stdout.is_empty(), "the token lies open");
@@ -252,8 +252,8 @@ fn a_token_is_kept_and_forgotten() {
 fn whoever_owns_a_name_publishes_under_it() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
-    let b = Person::new(&registry, "ben", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
+    let b = Person::new(&registry, "reader", "publish");
     let tool = "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says something\necho said\n";
     a.env.write("tools/team.say.sh", tool);
     b.env.write("tools/team.shout.sh", tool);
@@ -261,7 +261,7 @@ fn whoever_owns_a_name_publishes_under_it() {
     a.json(&["publish", "team.say"], 0);
     let denied = b.json(&["publish", "team.shout"], 3);
     assert_eq!(denied["error"]["kind"], "denied", "{denied}");
-    a.json(&["registry", "namespace", "add-owner", "team", "ben"], 0);
+    a.json(&["registry", "namespace", "add-owner", "team", "reader"], 0);
     b.json(&["publish", "team.shout"], 0);
     // Without a dot, the first publisher's.
     b.json(&["publish", "other", "--visibility", "private"], 0);
@@ -269,7 +269,7 @@ fn whoever_owns_a_name_publishes_under_it() {
     b.json(&["install", "other", "--scope", "user"], 0);
     // Nobody publishes what every client has.
     assert_eq!(a.json(&["publish", "bash_runtime"], 3)["error"]["kind"], "space_violation");
-    let reader = Person::new(&registry, "cleo", "read");
+    let reader = Person::new(&registry, "third", "read");
     reader.env.write("tools/mine.sh", tool);
     assert_eq!(reader.json(&["publish", "mine"], 3)["error"]["kind"], "denied");
 }
@@ -278,8 +278,8 @@ fn whoever_owns_a_name_publishes_under_it() {
 fn lockfiles_are_shared_and_conflicts_are_told() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
-    let b = Person::new(&registry, "ben", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
+    let b = Person::new(&registry, "reader", "publish");
     let tool =
         |word: &str| format!("# kiwi: version: \"1.0.0\"\n# kiwi: description: Says {word}\necho {word}\n");
     for (person, word) in [(&a, "one"), (&b, "one")] {
@@ -332,7 +332,7 @@ fn without_a_registry_everybody_is_told_what_to_do() {
 fn an_agent_publishes_when_a_person_agrees() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
     a.env.write(
         "tools/say.sh",
         "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says something\necho said\n",
@@ -341,7 +341,7 @@ fn an_agent_publishes_when_a_person_agrees() {
     let params = r#"{"item_type": "tool", "item_id": "say", "path": ".ai/tools/say.sh"}"#;
     let ran = a.json(&["run", "kiwi.publish", "--params", params], 0);
     assert_eq!(ran["result"]["outcome"], "published", "{ran}");
-    let b = Person::new(&registry, "ben", "read");
+    let b = Person::new(&registry, "reader", "read");
     b.json(&["install", "say"], 0);
 }
 
@@ -349,7 +349,7 @@ fn an_agent_publishes_when_a_person_agrees() {
 fn what_a_registry_has_is_found_among_the_rest() {
     let ground = TestEnvironment::new();
     let registry = Registry::start(&ground, &sqlite(&ground));
-    let a = Person::new(&registry, "ann", "publish");
+    let a = Person::new(&registry, "publisher", "publish");
     for (name, what) in
         [("pdf_merge", "Join several PDF documents into one"), ("sky", "Tell the weather of a city")]
     {
@@ -360,7 +360,7 @@ fn what_a_registry_has_is_found_among_the_rest() {
     let text = "# kiwi: version: \"1.0.0\"\n# kiwi: description: Join PDF files, for owners alone\necho\n";
     a.env.write("tools/hidden_join.sh", text);
     a.json(&["publish", "hidden_join", "--visibility", "private"], 0);
-    let b = Person::new(&registry, "ben", "read");
+    let b = Person::new(&registry, "reader", "read");
     let found = b.json(&["search", "combine pdf files"], 0);
     let of = |found: &Value, id: &str| {
         let hits = found["hits"].as_array().unwrap();
@@ -385,4 +385,38 @@ fn what_a_registry_has_is_found_among_the_rest() {
     assert!(ran.stderr.contains(&url), "{}", said(&ran));
     assert_eq!(b.json(&["search", "sky", "--tier", "registry"], 1)["error"]["kind"], "upstream_unavailable");
     assert_eq!(b.env.json(&["search", "sky", "--tier", "registry"]).0, 3);
+}
+
+#[test]
+fn whatever_is_asked_of_it_a_registry_does_not_fail() {
+    let program = std::env::var_os("KIWI_TEST_SCHEMATHESIS")
+        .expect("KIWI_TEST_SCHEMATHESIS names the client: `cargo xtask test` installs it");
+    let ground = TestEnvironment::new();
+    for database in [sqlite(&ground), postgres("asked")] {
+        let registry = Registry::start(&ground, &database);
+        let a = Person::new(&registry, "publisher", "publish");
+        write_tools(&a.env, "1.0.0", "one", "1.0.0");
+        a.json(&["publish", "loud_runtime"], 0);
+        let most = if std::env::var_os("KIWI_SOAK").is_some() { "200" } else { "10" };
+        let asked = std::process::Command::new(&program)
+            .args(["run", &format!("{}/v1/openapi.json", registry.url), "--checks", "not_a_server_error"])
+            .args([
+                "--max-examples",
+                most,
+                "--phases",
+                "coverage,fuzzing",
+                "--no-color",
+                "--generation-database",
+                "none",
+            ])
+            .args(["-H", &format!("Authorization: Bearer {ADMIN}")])
+            .current_dir(ground.tmp())
+            .env("HOME", ground.home())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&asked.stdout);
+        assert!(asked.status.success(), "{told}{}", String::from_utf8_lossy(&asked.stderr));
+        assert!(told.contains("Tested: 2"), "it asked too little: {told}");
+        assert!(a.json(&["publish", "loud_runtime"], 0)["outcome"] == "unchanged");
+    }
 }

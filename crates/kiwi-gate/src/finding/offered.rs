@@ -46,7 +46,7 @@ impl Kernel {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|error| Fault::new(ErrorKind::Internal, format!("no room for connections: {error}")))?;
-        let found = runtime.block_on(registry.search(text, MOST)).map_err(crate::sharing::fault)?;
+        let found = runtime.block_on(registry.search(text, MOST)).map_err(Fault::from)?;
         let documents: Vec<Document> = found
             .hits
             .iter()

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
 
-use super::{Sharing, Transfer, fault};
+use super::{Sharing, Transfer};
 use crate::lockfiles::Lockfiles;
 
 /// What was installed.
@@ -63,7 +63,8 @@ impl Sharing<'_> {
     /// What a registry would have installed.
     pub(super) async fn chain(&self, ask: &ToolRef, progress: Transfer<'_>) -> Result<(Chain, bool), Fault> {
         let fetching = self.fetching(progress);
-        let (chain, is_offline) = fetching.chain(&ask.id, ask.requirement.as_ref()).await.map_err(fault)?;
+        let (chain, is_offline) =
+            fetching.chain(&ask.id, ask.requirement.as_ref()).await.map_err(Fault::from)?;
         if let Some(beyond) = &chain.beyond {
             self.reaches(&chain, beyond)?;
         }
@@ -85,7 +86,7 @@ impl Sharing<'_> {
             .map(|it| (*it).clone())
             .collect();
         // All of it is here and hashed before any of it lands.
-        let fetched = self.fetching(progress).files(lacking).await.map_err(fault)?;
+        let fetched = self.fetching(progress).files(lacking).await.map_err(Fault::from)?;
         let mut landed: Vec<&Release> = Vec::new();
         for fetched in fetched.iter().rev() {
             match self.land(fetched, space) {
@@ -171,7 +172,7 @@ impl Sharing<'_> {
                 continue;
             }
             if self.requires_signature() {
-                return Err(fault(ClientError::Untrusted { tool: release.name(), key }));
+                return Err(Fault::from(ClientError::Untrusted { tool: release.name(), key }));
             }
             if let Some(key) = key {
                 warnings.push(format!("{} is signed by `{key}`, which is not trusted here", release.name()));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Sharing, fault};
+use super::Sharing;
 
 /// Which side counts where both changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Sharing<'_> {
             }
             here.insert(entry.key.clone(), locks.open(&entry).map_err(|error| error.fault())?);
         }
-        let shared = self.registry.lockfiles(set).await.map_err(fault)?;
+        let shared = self.registry.lockfiles(set).await.map_err(Fault::from)?;
         let there: BTreeMap<String, SharedLockfile> =
             shared.lockfiles.into_iter().map(|shared| (shared.key.clone(), shared)).collect();
         let file = self.agreed_file(space)?;
@@ -129,7 +129,7 @@ impl Sharing<'_> {
             let point = match wanted {
                 Synced::Pushed => Some(self.push(set, key, &sides).await?),
                 Synced::Pulled => self.pull(space, key, &sides)?,
-                Synced::Unchanged => sides.same()?,
+                Synced::Unchanged => sides.same(),
                 Synced::Behind | Synced::Ahead | Synced::Conflict => None,
             };
             if let Some(point) = point {
@@ -149,7 +149,7 @@ impl Sharing<'_> {
         };
         let lockfile = serde_json::to_value(&here.lock).unwrap_or_default();
         let change = LockfileChange { lockfile, replaces: sides.there.map(|there| there.revision) };
-        let shared = self.registry.put_lockfile(set, key, &change).await.map_err(fault)?;
+        let shared = self.registry.put_lockfile(set, key, &change).await.map_err(Fault::from)?;
         Ok(Point { revision: shared.revision, digest: digest(&here.lock) })
     }
 
@@ -198,11 +198,9 @@ impl Sides<'_> {
         let is_theirs_old = self.point.as_ref().is_some_and(|point| point.revision == there.revision);
         let winner = match (is_ours_old, is_theirs_old, resolve) {
             (true, false, _) => Side::Theirs,
-            (false, true, _) => Side::Ours,
-            (_, _, Resolve::Ours) => Side::Ours,
-            (_, _, Resolve::Theirs) => Side::Theirs,
+            (false, true, _) | (_, _, Resolve::Ours) => Side::Ours,
             (_, _, Resolve::Merge) if here.lock.generated_at > theirs.generated_at => Side::Ours,
-            (_, _, Resolve::Merge) => Side::Theirs,
+            (_, _, Resolve::Theirs | Resolve::Merge) => Side::Theirs,
             (_, _, Resolve::Tell) => return Ok(Synced::Conflict),
         };
         Ok(match (winner, way) {
@@ -217,9 +215,9 @@ impl Sides<'_> {
     }
 
     /// Both say the same: from here on a change is one side's.
-    fn same(&self) -> Result<Option<Point>, Fault> {
-        let (Some(here), Some(there)) = (self.here, self.there) else { return Ok(None) };
-        Ok(Some(Point { revision: there.revision, digest: digest(&here.lock) }))
+    fn same(&self) -> Option<Point> {
+        let (here, there) = self.here.zip(self.there)?;
+        Some(Point { revision: there.revision, digest: digest(&here.lock) })
     }
 }
 

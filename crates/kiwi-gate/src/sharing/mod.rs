@@ -16,7 +16,7 @@ pub use remove::Uninstalled;
 pub use update::{Change, Outdated, Update};
 
 use kiwi_model::{Digest, ErrorKind, Explain, Fault, Secret, Space};
-use kiwi_registry::{Cache, ClientError, Fetching, Registry};
+use kiwi_registry::{Cache, Fetching, Registry};
 use kiwi_space::{Config, SignedSource, Spaces};
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl<'k> Sharing<'k> {
                 stored.map(|credential| credential.secret)
             }
         };
-        let registry = Registry::new(Arc::clone(&parts.vault.http), url, token).map_err(fault)?;
+        let registry = Registry::new(Arc::clone(&parts.vault.http), url, token).map_err(Fault::from)?;
         Ok(Self { parts, registry, cache: Cache::new(user.join("cache/registry")) })
     }
 
@@ -109,8 +109,8 @@ impl Sharing<'_> {
     pub async fn login(&self, token: Secret) -> Result<kiwi_registry::protocol::Whoami, Fault> {
         let asked =
             Registry::new(Arc::clone(&self.parts.vault.http), self.registry.url(), Some(token.clone()))
-                .map_err(fault)?;
-        let known = asked.whoami().await.map_err(fault)?;
+                .map_err(Fault::from)?;
+        let known = asked.whoami().await.map_err(Fault::from)?;
         self.parts.vault.auth()?.set(&credential_name(self.registry.url()), token)?;
         Ok(known)
     }
@@ -137,8 +137,4 @@ fn credential_name(url: &str) -> String {
     let shown: String = host.chars().take(80).map(plain).collect();
     let digest: String = Digest::of(url.as_bytes()).hex().chars().take(8).collect();
     format!("registry-{shown}-{digest}")
-}
-
-pub(crate) fn fault(error: ClientError) -> Fault {
-    error.fault()
 }

@@ -7,7 +7,7 @@ use kiwi_registry::protocol::{FileInfo, Publication, Signature, Visibility, prob
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::{Sharing, Transfer, fault};
+use super::{Sharing, Transfer};
 
 /// How a tool is published.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,7 +89,7 @@ impl Sharing<'_> {
         if let Some(state) = self.is_there(&published).await? {
             return Ok(Published { state, ..published });
         }
-        let missing = self.registry.missing(contents.keys().copied().collect()).await.map_err(fault)?;
+        let missing = self.registry.missing(contents.keys().copied().collect()).await.map_err(Fault::from)?;
         let total: u64 =
             missing.iter().filter_map(|digest| contents.get(digest)).map(|it| it.len() as u64).sum();
         published.sent = total;
@@ -100,7 +100,7 @@ impl Sharing<'_> {
         progress(done, total);
         for digest in &missing {
             let Some(bytes) = contents.get(digest) else { continue };
-            self.registry.put_blob(digest, bytes.clone()).await.map_err(fault)?;
+            self.registry.put_blob(digest, bytes.clone()).await.map_err(Fault::from)?;
             done += bytes.len() as u64;
             progress(done, total);
         }
@@ -119,7 +119,7 @@ impl Sharing<'_> {
                 // Somebody was faster: with the same, perhaps.
                 self.is_there(&published).await?.ok_or(*refused)?
             }
-            Err(error) => return Err(fault(error)),
+            Err(error) => return Err(Fault::from(error)),
         };
         Ok(published)
     }
@@ -135,7 +135,7 @@ impl Sharing<'_> {
             .with_hint("a version never changes: give it a new one")
             .with_details(serde_json::json!({"published": release.integrity, "here": wanted.integrity}))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(fault(error)),
+            Err(error) => Err(Fault::from(error)),
         }
     }
 
@@ -158,7 +158,7 @@ impl Sharing<'_> {
                 format!("{} runs on {}, which the registry does not have", tool.name(), link.name()),
             )
             .with_hint(format!("publish it first: `kiwi publish {id}`"))),
-            Err(error) => Err(fault(error)),
+            Err(error) => Err(Fault::from(error)),
         }
     }
 }
@@ -172,9 +172,12 @@ fn refuse_foreign(tool: &Tool) -> Result<(), Fault> {
     Err(Fault::new(ErrorKind::SpaceViolation, format!("{} cannot be published: {why}", tool.name())))
 }
 
-/// The bytes of a tool's files by their hashes, and what is said about them. Bytes that are not held are read and hashed again.
-fn contents(tool: &Tool) -> Result<(BTreeMap<Digest, Vec<u8>>, Vec<FileInfo>), Fault> {
-    let mut contents = BTreeMap::new();
+/// Bytes by their hashes.
+type Contents = BTreeMap<Digest, Vec<u8>>;
+
+/// The bytes of a tool's files, and what is said about them. Bytes that are not held are read and hashed again.
+fn contents(tool: &Tool) -> Result<(Contents, Vec<FileInfo>), Fault> {
+    let mut contents = Contents::new();
     let mut files = Vec::with_capacity(tool.files.len());
     for file in &tool.files {
         let bytes = match &file.content {

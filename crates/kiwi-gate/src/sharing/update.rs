@@ -6,7 +6,7 @@ use kiwi_space::Record;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Installation, Sharing, Transfer, fault};
+use super::{Installation, Sharing, Transfer};
 
 /// An installed tool of which the registry has something newer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,7 +58,7 @@ impl Sharing<'_> {
             let info = match self.registry.tool(&tool_id).await {
                 Ok(info) => info,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(fault(error)),
+                Err(error) => return Err(Fault::from(error)),
             };
             let caret = kiwi_model::VersionReq::parse(&format!("^{current}")).unwrap_or_default();
             let good = info.versions.iter().filter(|it| it.yanked.is_none()).map(|it| &it.version);

@@ -67,8 +67,8 @@ impl Cache {
 
     fn blob_path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
-        let (shelf, rest) = hex.split_at(2);
-        self.folder.join("blobs").join(shelf).join(rest)
+        let (first, rest) = hex.split_at(2);
+        self.folder.join("blobs").join(first).join(rest)
     }
 
     /// Addresses make no good names.

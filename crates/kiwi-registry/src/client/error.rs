@@ -134,3 +134,9 @@ impl Explain for ClientError {
         }
     }
 }
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        error.fault()
+    }
+}

@@ -98,13 +98,13 @@ impl Fetching<'_> {
         requirement: Option<&VersionReq>,
     ) -> Result<(Chain, bool), ClientError> {
         let url = self.registry.url();
-        let (chain, is_kept) = match self.registry.resolve(id, requirement).await {
-            Ok(chain) => (chain, false),
-            Err(error) if error.is_offline() => match self.cache.chain(url, id, requirement) {
-                Some(chain) => (chain, true),
-                None => return Err(error),
-            },
-            Err(error) => return Err(error),
+        let kept = self.cache.chain(url, id, requirement);
+        // Where there is something to fall back on, nobody waits long.
+        let asked = if kept.is_some() { self.registry.clone().hurried() } else { self.registry.clone() };
+        let (chain, is_kept) = match (asked.resolve(id, requirement).await, kept) {
+            (Ok(chain), _) => (chain, false),
+            (Err(error), Some(kept)) if error.is_offline() => (kept, true),
+            (Err(error), _) => return Err(error),
         };
         let nonsense = |why: &str| ClientError::Nonsense { url: url.to_owned(), why: why.to_owned() };
         let first = chain.links.first().ok_or_else(|| nonsense("a chain has no links"))?;

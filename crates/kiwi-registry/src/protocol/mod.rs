@@ -141,8 +141,10 @@ pub struct Signature {
 #[serde(deny_unknown_fields)]
 pub struct Publication {
     /// The document that is hashed.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub manifest: Value,
     /// Every file, the manifest's own among them.
+    #[schemars(length(min = 1, max = 20_000))]
     pub files: Vec<FileInfo>,
     /// What both hash to.
     #[schemars(with = "String", regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
@@ -235,7 +237,8 @@ pub struct ToolChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Yank {
-    /// Why; nothing takes the yank back.
+    /// Why, on one line; nothing takes the yank back.
+    #[schemars(length(min = 1, max = 500), regex(pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"))]
     pub reason: Option<String>,
 }
 
@@ -274,7 +277,7 @@ pub struct Beyond {
 #[serde(deny_unknown_fields)]
 pub struct Blobs {
     /// In no order.
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<String>", length(max = 20_000), inner(regex(pattern = r"^sha256:[0-9a-f]{64}$")))]
     pub digests: Vec<Digest>,
 }
 
@@ -328,6 +331,7 @@ pub struct LockfileSet {
 #[serde(deny_unknown_fields)]
 pub struct LockfileChange {
     /// The lockfile.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub lockfile: Value,
     /// The revision it takes the place of; nothing where there is none. Another one is a conflict (409).
     pub replaces: Option<u64>,
@@ -341,9 +345,11 @@ pub struct NewToken {
     #[schemars(regex(pattern = r"^[a-z][a-z0-9_-]{0,63}$"))]
     pub user: String,
     /// What it may do.
+    #[schemars(length(min = 1, max = 8))]
     pub scopes: Vec<Scope>,
     /// Days until it ends; nothing means never.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 36_500))]
     pub days: Option<u32>,
 }
 

@@ -108,7 +108,9 @@ pub(super) fn status(error: &RegistryError) -> StatusCode {
         RegistryError::Unknown { .. } | RegistryError::NoVersion { .. } | RegistryError::NoRoute => {
             StatusCode::NOT_FOUND
         }
-        RegistryError::Taken { .. } | RegistryError::LockfileChanged { .. } => StatusCode::CONFLICT,
+        RegistryError::Taken { .. }
+        | RegistryError::LockfileChanged { .. }
+        | RegistryError::LastOwner { .. } => StatusCode::CONFLICT,
         RegistryError::Cycle { .. }
         | RegistryError::TooDeep { .. }
         | RegistryError::MissingBlobs { .. }

@@ -12,7 +12,7 @@ const ID: &str = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$";
 const VERSION: &str = r"^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$";
 const DIGEST: &str = r"^sha256:[0-9a-f]{64}$";
 const SET: &str = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$";
-const KEY: &str = r"^[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*(/[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*)*$";
+const KEY: &str = r"^[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]{0,254}(/[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]{0,254})*$";
 const USER: &str = r"^[a-z][a-z0-9_-]{0,63}$";
 const NAMESPACE: &str = r"^[a-z][a-z0-9_]*$";
 const TOKEN: &str = r"^[0-9a-f]{16}$";
@@ -230,7 +230,7 @@ fn endpoints(generator: &mut SchemaGenerator) -> Vec<Endpoint> {
         ),
         endpoint(
             "delete",
-            "/v1/tokens/{token}",
+            "/v1/tokens/{token_id}",
             "End a token",
             true,
             Sent::Nothing,
@@ -271,7 +271,7 @@ fn endpoints(generator: &mut SchemaGenerator) -> Vec<Endpoint> {
             true,
             Sent::Nothing,
             ok(schema!(Namespace)),
-            &[403, 404, 422],
+            &[403, 404, 409],
         ),
         endpoint(
             "get",
@@ -300,7 +300,7 @@ fn parameters(path: &str) -> Vec<Value> {
         ("digest", DIGEST, 71),
         ("set", SET, 128),
         ("key", KEY, 512),
-        ("token", TOKEN, 16),
+        ("token_id", TOKEN, 16),
         ("name", NAMESPACE, 128),
         ("user", USER, 64),
     ] {
@@ -432,7 +432,7 @@ mod tests {
         path.replace("{id}", "a.b")
             .replace("{version}", "1.0.0")
             .replace("{digest}", &kiwi_model::Digest::of(b"").to_string())
-            .replace("{token}", "0123456789abcdef")
+            .replace("{token_id}", "0123456789abcdef")
             .replace(['{', '}'], "")
     }
 

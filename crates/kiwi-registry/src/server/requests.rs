@@ -273,7 +273,7 @@ fn attempt(headers: &HeaderMap) -> Result<Option<String>, RegistryError> {
 
 fn check_reason(reason: Option<&str>) -> Result<(), RegistryError> {
     let is_one = |reason: &str| {
-        !reason.trim().is_empty()
+        !reason.is_empty()
             && reason.chars().count() <= LONGEST_REASON
             && !reason.chars().any(char::is_control)
     };

@@ -55,7 +55,7 @@ impl Route {
             // A key has slashes of its own, written as they are or encoded.
             ["v1", "lockfiles", set, key @ ..] => Self::Lockfile((*set).to_owned(), key.join("/")),
             ["v1", "tokens"] => Self::Tokens,
-            ["v1", "tokens", token] => Self::Token(name(token)?),
+            ["v1", "tokens", id] => Self::Token(token_id(id)?),
             ["v1", "namespaces", it] => Self::Namespace(name(it)?),
             ["v1", "namespaces", it, "owners", user] => Self::Owner(name(it)?, name(user)?),
             _ => return Err(RegistryError::NoRoute),
@@ -77,7 +77,7 @@ impl Route {
             Self::Lockfiles(_) => "/v1/lockfiles/{set}",
             Self::Lockfile(..) => "/v1/lockfiles/{set}/{key}",
             Self::Tokens => "/v1/tokens",
-            Self::Token(_) => "/v1/tokens/{token}",
+            Self::Token(_) => "/v1/tokens/{token_id}",
             Self::Namespace(_) => "/v1/namespaces/{name}",
             Self::Owner(..) => "/v1/namespaces/{name}/owners/{user}",
             Self::OpenApi => "/v1/openapi.json",
@@ -147,6 +147,12 @@ fn version(text: &str) -> Result<Version, RegistryError> {
         return Err(RegistryError::bad("a number in this version is too large"));
     }
     Ok(version)
+}
+
+/// Not the token itself: whoever sends that by mistake does not get it back in a message.
+fn token_id(text: &str) -> Result<String, RegistryError> {
+    let is_one = text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if is_one { Ok(text.to_owned()) } else { Err(RegistryError::bad("this is no id of a token")) }
 }
 
 fn name(text: &str) -> Result<String, RegistryError> {

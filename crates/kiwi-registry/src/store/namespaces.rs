@@ -114,7 +114,7 @@ impl Store {
             return Err(RegistryError::unknown("owner", user));
         }
         if owners.len() == 1 {
-            return Err(RegistryError::unfit("the last owner of a namespace cannot leave it"));
+            return Err(RegistryError::LastOwner { name: name.to_owned() });
         }
         let delete = "DELETE FROM namespace_owners WHERE namespace = $1 AND user_name = $2";
         transaction.rows(delete, values![name, user]).await?;

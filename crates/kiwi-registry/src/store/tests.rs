@@ -24,7 +24,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
 async fn postgres() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let base = std::env::var("KIWI_TEST_POSTGRES").expect("KIWI_TEST_POSTGRES: `cargo xtask postgres …`");
-    let name = format!("kiwi_store_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let (count, now) = (COUNT.fetch_add(1, Ordering::Relaxed), jiff::Timestamp::now().as_microsecond());
+    let name = format!("kiwi_store_{}_{count}_{now}", std::process::id());
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();
     sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&pool).await.unwrap();
     pool.close().await;
@@ -35,21 +36,21 @@ async fn postgres() -> String {
 async fn fill(store: &Store) {
     let mut transaction = store.database.begin().await.unwrap();
     for (sql, values) in [
-        ("INSERT INTO users (name, created_at) VALUES ($1, $2)", values!["ann", "2026-01-01T00:00:00Z"]),
+        ("INSERT INTO users (name, created_at) VALUES ($1, $2)", values!["one", "2026-01-01T00:00:00Z"]),
         (
             "INSERT INTO namespaces (name, created_at) VALUES ($1, $2)",
-            values!["acme", "2026-01-01T00:00:00Z"],
+            values!["team", "2026-01-01T00:00:00Z"],
         ),
-        ("INSERT INTO namespace_owners (namespace, user_name) VALUES ($1, $2)", values!["acme", "ann"]),
+        ("INSERT INTO namespace_owners (namespace, user_name) VALUES ($1, $2)", values!["team", "one"]),
     ] {
         transaction.rows(sql, values).await.unwrap();
     }
-    for (id, visibility) in [("acme.weather", "public"), ("acme.secret", "private")] {
+    for (id, visibility) in [("team.weather", "public"), ("team.secret", "private")] {
         let manifest = json!({"tool_id": id, "description": "tells the weather forecast"}).to_string();
         transaction
             .rows(
                 "INSERT INTO tools (tool_id, namespace, visibility, description, tool_type, revision, created_at) \
-                 VALUES ($1, 'acme', $2, 'tells the weather', 'script', 0, '2026-01-01T00:00:00Z')",
+                 VALUES ($1, 'team', $2, 'tells the weather', 'script', 0, '2026-01-01T00:00:00Z')",
                 values![id, visibility],
             )
             .await
@@ -58,7 +59,7 @@ async fn fill(store: &Store) {
             .rows(
                 "INSERT INTO tool_versions (tool_id, version, version_key, core_key, is_early, integrity, manifest, tool_type, \
                  description, is_latest, published_at, publisher) VALUES ($1, '1.0.0', $2, $3, 0, $4, $5, 'script', \
-                 'tells the weather', 1, '2026-01-01T00:00:00Z', 'ann')",
+                 'tells the weather', 1, '2026-01-01T00:00:00Z', 'one')",
                 values![
                     id,
                     crate::protocol::version_key(&kiwi_model::Version::new(1, 0, 0)),
@@ -89,13 +90,13 @@ async fn upgrade(database: &str) {
     }
     let store = store.unwrap();
     let (nobody, ann) =
-        (Caller::default(), Caller { user: "ann".to_owned(), scopes: vec![Scope::Read, Scope::Publish] });
+        (Caller::default(), Caller { user: "one".to_owned(), scopes: vec![Scope::Read, Scope::Publish] });
     let found = store.search(&nobody, "forecast", 10).await.unwrap();
-    assert_eq!(found.iter().map(|hit| hit.tool_id.as_str()).collect::<Vec<_>>(), ["acme.weather"]);
+    assert_eq!(found.iter().map(|hit| hit.tool_id.as_str()).collect::<Vec<_>>(), ["team.weather"]);
     assert_eq!(store.search(&ann, "forecast", 10).await.unwrap().len(), 2);
-    let id = ToolId::parse("acme.weather").unwrap();
+    let id = ToolId::parse("team.weather").unwrap();
     let chain = store.resolve(&nobody, &id, None).await.unwrap();
-    assert_eq!(chain.links.first().unwrap().release.integrity, Digest::of(b"acme.weather"));
+    assert_eq!(chain.links.first().unwrap().release.integrity, Digest::of(b"team.weather"));
     let rows = store.database.rows("SELECT number FROM kiwi_migrations ORDER BY number", values![]).await;
     assert_eq!(rows.unwrap().len(), 2);
 

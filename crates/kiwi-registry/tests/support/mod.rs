@@ -54,7 +54,11 @@ impl Ground {
             Engine::Sqlite => folder.path().join("registry.sqlite").to_str().unwrap().to_owned(),
             Engine::Postgres => {
                 let count = COUNT.fetch_add(1, Ordering::Relaxed);
-                let name = format!("kiwi_{}_{count}", std::process::id());
+                let name = format!(
+                    "kiwi_{}_{count}_{}",
+                    std::process::id(),
+                    jiff::Timestamp::now().as_microsecond()
+                );
                 let base = postgres();
                 let pool =
                     sqlx::postgres::PgPoolOptions::new().max_connections(1).connect(&base).await.unwrap();

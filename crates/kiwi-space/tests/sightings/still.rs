@@ -34,19 +34,27 @@ fn only_what_changed_is_news() {
     assert_eq!(some.iter().map(|it| it.key.as_ref()).collect::<Vec<_>>(), ["knowledge/art/colours.md"]);
 }
 
+type Change<'a> = &'a dyn Fn(&Ground);
+
 #[test]
 fn a_tool_is_what_it_was_until_anything_about_it_or_its_name_changes() {
     let key = "tools/data/one.sh";
     let is_still = |ground: &Ground, stamp| ground.spaces().is_still(Space::Project, &id("one"), key, stamp);
     let text = "# kiwi: version: \"1.0.0\"\necho\n";
-    let changes: [(&str, &dyn Fn(&Ground)); 7] = [
-        ("written", &|ground| ground.write(key, "# kiwi: version: \"1.0.0\"\necho other\n")),
-        ("written with the same bytes", &|ground| ground.write(key, text)),
+    let changes: [(&str, Change<'_>); 7] = [
+        ("written", &|ground| {
+            ground.write(key, "# kiwi: version: \"1.0.0\"\necho other\n");
+        }),
+        ("written with the same bytes", &|ground| {
+            ground.write(key, text);
+        }),
         ("removed", &|ground| fs::remove_file(ground.ai(key)).expect("remove")),
         ("moved", &|ground| {
             fs::rename(ground.ai(key), ground.ai("tools/one.sh")).expect("rename");
         }),
-        ("another of its name", &|ground| ground.write("tools/one.sh", text)),
+        ("another of its name", &|ground| {
+            ground.write("tools/one.sh", text);
+        }),
         ("another of its name and other form", &|ground| {
             ground.write("tools/data/one/tool.yaml", manifest("one", "1.0.0"));
         }),

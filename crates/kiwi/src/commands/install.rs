@@ -38,7 +38,6 @@ impl Args {
         for ask in &asked {
             let transfers = Transfers::new("bytes fetched:");
             let installation = Context::wait(sharing.install(ask, space, &transfers.shown()))??;
-            drop(transfers);
             tell(&sharing, &installation);
             if !self.json {
                 show(context, &installation, space);

@@ -51,7 +51,6 @@ impl Args {
         };
         let transfers = Transfers::new("bytes sent:");
         let published = Context::wait(sharing.publish(&ask, how, &transfers.shown()))??;
-        drop(transfers);
         published.warnings.iter().for_each(printer::warning);
         let url = sharing.registry().url();
         if self.json {

@@ -88,7 +88,7 @@ impl Args {
         let asker =
             Asker { transport: Transport::Cli, narrower: self.profile.clone(), session: Session::start() };
         let indexing = Indexing::default();
-        let find = |text: &str| context.kernel.search(&self.search(text)?, &asker, &indexing);
+        let find = |text: &str| context.kernel.search(&self.search(text), &asker, &indexing);
         if let Some(file) = &self.batch {
             return self.answer_each(file, &find);
         }
@@ -104,7 +104,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn search(&self, text: &str) -> Result<Search, Fault> {
+    fn search(&self, text: &str) -> Search {
         let source = match self.tier {
             None | Some(Tier::All) => None,
             Some(Tier::Project) => Some(Source::Space(Space::Project)),
@@ -119,7 +119,7 @@ impl Args {
             Some(ItemType::Knowledge) => vec![Kind::Knowledge],
             Some(ItemType::Mcp) => vec![Kind::Mcp],
         };
-        Ok(Search {
+        Search {
             text: text.to_owned(),
             filter: Filter {
                 kinds,
@@ -134,7 +134,7 @@ impl Args {
                 ModeArg::Text => Mode::Text,
                 ModeArg::Vector => Mode::Vector,
             },
-        })
+        }
     }
 
     /// Answers every line of a file as it is read.

@@ -62,7 +62,7 @@ impl Args {
             }
             printer::note(format!("listening on {url}"));
             http.serve(stop).await;
-            Ok(())
+            Ok::<(), Fault>(())
         })??;
         Ok(ExitCode::SUCCESS)
     }

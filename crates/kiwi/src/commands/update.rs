@@ -51,7 +51,6 @@ impl Args {
         for update in updates.iter().filter(|_| is_wanted) {
             let transfers = Transfers::new("bytes fetched:");
             let installation = Context::wait(sharing.update(update, space, &transfers.shown()))??;
-            drop(transfers);
             tell(&sharing, &installation);
             if !self.json {
                 show(context, &installation, space);

@@ -1,4 +1,5 @@
 //! `kiwi registry serve`, and people who use it.
+#![allow(clippy::disallowed_types, reason = "a test asks over a connection of its own")]
 
 use super::{Ran, TestEnvironment, ran};
 use serde_json::Value;

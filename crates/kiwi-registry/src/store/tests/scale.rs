@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 const VERSIONS: u64 = 5;
 const TOOLS: Sql = Sql::each(
     "INSERT INTO tools (tool_id, owner, visibility, description, tool_type, revision, created_at) \
-     SELECT value ->> 0, 'ann', 'public', '', 'script', 0, '' FROM json_each($1)",
+     SELECT value ->> 0, 'one', 'public', '', 'script', 0, '' FROM json_each($1)",
     "INSERT INTO tools (tool_id, owner, visibility, description, tool_type, revision, created_at) \
-     SELECT value ->> 0, 'ann', 'public', '', 'script', 0, '' FROM json_array_elements(CAST($1 AS json))",
+     SELECT value ->> 0, 'one', 'public', '', 'script', 0, '' FROM json_array_elements(CAST($1 AS json))",
 );
 macro_rules! versions {
     ($each:literal) => {
@@ -21,7 +21,7 @@ macro_rules! versions {
             "INSERT INTO tool_versions (tool_id, version, version_key, core_key, is_early, integrity, manifest, tool_type, \
              description, executor, executor_id, executor_from, executor_below, executor_early, is_latest, published_at, publisher) \
              SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, 0, value ->> 4, value ->> 5, 'script', '', value ->> 6, \
-             value ->> 6, '', '~', '', CAST(value ->> 7 AS BIGINT), '', 'ann' FROM ",
+             value ->> 6, '', '~', '', CAST(value ->> 7 AS BIGINT), '', 'one' FROM ",
             $each
         )
     };
@@ -126,7 +126,7 @@ async fn measure(store: &Store, tools: u64) -> Times {
 #[expect(clippy::disallowed_methods, reason = "a test is told how much it is to do")]
 async fn scale(database: &str, bar: Duration) {
     let store = Store::open(database, None).await.unwrap();
-    store.ensure_user("ann").await.unwrap();
+    store.ensure_user("one").await.unwrap();
     let mut transaction = store.database.begin().await.unwrap();
     let blob = "INSERT INTO blobs (digest, size, place, created_at) VALUES ($1, 5, 'database', '')";
     transaction.rows(blob, values![Digest::of(b"x").to_string()]).await.unwrap();

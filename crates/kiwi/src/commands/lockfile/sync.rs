@@ -35,21 +35,28 @@ struct Sync {
     /// Whose: the project's where there is one, else the user's.
     #[arg(long, value_enum)]
     scope: Option<Scope>,
-    /// Where both sides changed, what lies here counts.
-    #[arg(long, conflicts_with_all = ["theirs", "merge"])]
-    ours: bool,
-    /// Where both sides changed, what the registry has counts.
-    #[arg(long, conflicts_with = "merge")]
-    theirs: bool,
-    /// Where both sides changed, whichever was frozen later counts.
-    #[arg(long)]
-    merge: bool,
+    #[command(flatten)]
+    counts: Counts,
     /// The registry; by default what `KIWI_REGISTRY` or the configuration says.
     #[arg(long, value_name = "URL")]
     registry: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Counts {
+    /// Where both sides changed, what lies here counts.
+    #[arg(long)]
+    ours: bool,
+    /// Where both sides changed, what the registry has counts.
+    #[arg(long)]
+    theirs: bool,
+    /// Where both sides changed, whichever was frozen later counts.
+    #[arg(long)]
+    merge: bool,
 }
 
 impl Push {
@@ -63,7 +70,7 @@ impl Push {
         let sharing = context.kernel.sharing(self.sync.registry.as_deref())?;
         let space = Scope::space(self.sync.scope, context);
         let done = Context::wait(sharing.push_lockfiles(&self.sync.set, space, self.sync.resolve()))??;
-        self.sync.conclude(&done)
+        Ok(self.sync.conclude(&done))
     }
 }
 
@@ -78,13 +85,13 @@ impl Pull {
         let sharing = context.kernel.sharing(self.sync.registry.as_deref())?;
         let space = Scope::space(self.sync.scope, context);
         let done = Context::wait(sharing.pull_lockfiles(&self.sync.set, space, self.sync.resolve()))??;
-        self.sync.conclude(&done)
+        Ok(self.sync.conclude(&done))
     }
 }
 
 impl Sync {
     fn resolve(&self) -> Resolve {
-        match (self.ours, self.theirs, self.merge) {
+        match (self.counts.ours, self.counts.theirs, self.counts.merge) {
             (true, _, _) => Resolve::Ours,
             (_, true, _) => Resolve::Theirs,
             (_, _, true) => Resolve::Merge,
@@ -92,7 +99,7 @@ impl Sync {
         }
     }
 
-    fn conclude(&self, done: &[SyncedLock]) -> Result<ExitCode, Fault> {
+    fn conclude(&self, done: &[SyncedLock]) -> ExitCode {
         let conflicts: Vec<&str> =
             done.iter().filter(|it| it.state == Synced::Conflict).map(|it| it.key.as_str()).collect();
         let fault = (!conflicts.is_empty()).then(|| {
@@ -108,7 +115,7 @@ impl Sync {
             printer::table(&done.iter().map(row).collect::<Vec<_>>());
             fault.iter().for_each(printer::fault);
         }
-        Ok(fault.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.kind.exit_code())))
+        fault.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.kind.exit_code()))
     }
 }
 
