@@ -5,7 +5,7 @@
 //! **Deliberately absent**: absolute claims. A figure is a ratio wherever there is something to compare with, because
 //! times differ between machines; a bar that is missed makes the run fail.
 //!
-//! Read first: [`kernel`], [`lockfiles`], [`exec`], [`gate`] and [`search`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
+//! Read first: [`kernel`], [`lockfiles`], [`exec`], [`gate`], [`search`] and [`registry`] (the bars), [`row`] (what a verdict is), [`stats`] (how time is taken).
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the product")]
 #![expect(
     clippy::disallowed_methods,
@@ -24,6 +24,7 @@ mod lockfiles;
 mod mcp;
 mod peer;
 mod plan;
+mod registry;
 mod report;
 mod row;
 mod search;
@@ -41,7 +42,7 @@ pub struct Setup {
     pub out: PathBuf,
 }
 
-const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate|mcp|search --kiwi FILE --out FILE, for kernel, exec and search also --peer-python FILE --peer-script FILE, for search --sets FOLDER, for exec --uv FILE, for mcp --upstream FILE, --scripts FOLDER and the interpreters of its peers (start it with `cargo xtask bench`)";
+const USAGE: &str = "usage: kiwi-bench kernel|lockfiles|exec|gate|mcp|search|registry --kiwi FILE --out FILE, for kernel, exec and search also --peer-python FILE --peer-script FILE, for search --sets FOLDER, for registry --postgres URL, for exec --uv FILE, for mcp --upstream FILE, --scripts FOLDER and the interpreters of its peers (start it with `cargo xtask bench`)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -101,6 +102,10 @@ fn run(args: &[String]) -> Result<bool> {
                 script: option(options, "--peer-script")?,
             };
             kernel::run(&setup(options)?, &program)
+        }
+        ("registry", _) => {
+            let postgres = option(options, "--postgres")?;
+            registry::run(&setup(options)?, postgres.to_str().context("an address is text")?)
         }
         ("lockfiles", _) => lockfiles::run(&setup(options)?),
         ("gate", _) => gate::run(&setup(options)?),

@@ -82,6 +82,15 @@ pub fn search() -> Result<()> {
     )
 }
 
+/// The bars of a registry, on both of its engines.
+pub fn registry() -> Result<()> {
+    if find("bash").is_none() {
+        bail!("`bash` is needed to run tools; `cargo xtask test` installs it");
+    }
+    let postgres = crate::postgres::Postgres::start()?;
+    measure("registry", &[("--postgres", PathBuf::from(postgres.url()))])
+}
+
 /// Every area; one that fails stops no other.
 pub fn all() -> Result<()> {
     let areas = [
@@ -91,6 +100,7 @@ pub fn all() -> Result<()> {
         ("gate", gate()),
         ("mcp", mcp()),
         ("search", search()),
+        ("registry", registry()),
     ];
     let failed: Vec<String> = areas
         .into_iter()

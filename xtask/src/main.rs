@@ -64,6 +64,7 @@ fn run(args: &[String]) -> Result<()> {
         ["bench", "gate"] => bench::gate(),
         ["bench", "mcp"] => bench::mcp(),
         ["bench", "search"] => bench::search(),
+        ["bench", "registry"] => bench::registry(),
         ["soak"] => soak::run(5),
         ["soak", "--minutes", minutes] => soak::run(minutes.parse()?),
         ["docs"] => docs::run(),

@@ -10,6 +10,8 @@
 
 mod client;
 mod error;
+#[doc(hidden)]
+pub mod measured;
 pub mod protocol;
 mod server;
 mod store;

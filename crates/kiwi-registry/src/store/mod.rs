@@ -6,6 +6,7 @@ mod chain;
 mod database;
 mod item;
 mod lockfiles;
+pub(crate) mod many;
 mod migrate;
 mod namespaces;
 mod nearby;
