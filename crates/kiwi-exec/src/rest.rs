@@ -8,6 +8,7 @@ use rustix::mm::{Advice, madvise};
 pub fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     {
+        // SAFETY: this is how the C library declares it; it takes any number, and touches only what the allocator has free.
         unsafe extern "C" {
             safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
         }
