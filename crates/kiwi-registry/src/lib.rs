@@ -18,4 +18,4 @@ mod store;
 
 pub use client::{Cache, ClientError, Fetched, Fetching, Registry};
 pub use error::RegistryError;
-pub use server::{Limits, Server, ServerOptions};
+pub use server::{Limits, Server, ServerOptions, Told};

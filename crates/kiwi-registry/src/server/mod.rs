@@ -89,7 +89,12 @@ struct App {
     rate: Rate,
     metrics: Metrics,
     openapi: Vec<u8>,
+    /// Who hears of failures that callers are not told about.
+    told: Option<Told>,
 }
+
+/// Hears what went wrong inside a server.
+pub type Told = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Server {
     /// Opens the database and brings it up to date. Where it has no token and none is given, one is made.
@@ -117,8 +122,18 @@ impl Server {
             limits,
             metrics: Metrics::default(),
             openapi: serde_json::to_vec(&openapi::document()).map_err(RegistryError::broken)?,
+            told: None,
         };
         Ok(Self { app: Arc::new(app), first_token })
+    }
+
+    /// Has failures told to somebody: whoever asked learns only that there was one.
+    #[must_use]
+    pub fn telling(mut self, told: Told) -> Self {
+        if let Some(app) = Arc::get_mut(&mut self.app) {
+            app.told = Some(told);
+        }
+        self
     }
 
     /// The token that was made because there was none; nobody can see it later.
@@ -160,7 +175,13 @@ impl App {
             },
             Err(error) => Err(error),
         };
-        let response = response.unwrap_or_else(|error| failed(&error));
+        let response = response.unwrap_or_else(|error| {
+            let answer = failed(&error);
+            if let Some(told) = self.told.as_ref().filter(|_| answer.status().is_server_error()) {
+                told(&format!("{method} {pattern}: {error}"));
+            }
+            answer
+        });
         self.metrics.answered(method, pattern, response.status().as_u16(), begun.elapsed());
         response
     }

@@ -1,4 +1,4 @@
-//! Vectors in memory, for the engine that has no index of them: a scan over small numbers.
+//! Vectors in memory, for the engine that has no index of them: a scan over their signs, and of the best over small numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -19,8 +19,17 @@ struct Known {
     /// The last change that was read.
     change: i64,
     rows: Vec<Entry>,
+    /// The signs of each row's vector, apart from the rest: most of them are all that is read.
+    signs: Vec<Signs>,
     at: HashMap<i64, usize>,
 }
+
+type Signs = [u64; DIMENSIONS / 64];
+
+/// Fewer are compared number by number.
+const FEW: usize = 4096;
+/// So many times what is wanted is compared number by number, by how many signs agree.
+const RING: usize = 40;
 
 struct Entry {
     tool: i64,
@@ -56,6 +65,14 @@ impl Coarse {
         Ok(Self { steps, scale: length.recip() })
     }
 
+    fn signs(&self) -> Signs {
+        let mut signs = Signs::default();
+        for (word, steps) in signs.iter_mut().zip(self.steps.as_chunks::<64>().0) {
+            *word = steps.iter().fold(0, |word, step| word << 1 | u64::from(*step > 0));
+        }
+        signs
+    }
+
     fn likeness(&self, other: &Self) -> f32 {
         // Nothing here can overflow, and saying so lets the compiler take many at once.
         let product = |(one, other): (&i8, &i8)| i32::from(i16::from(*one).wrapping_mul(i16::from(*other)));
@@ -77,12 +94,16 @@ impl Nearby {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for (tool, is_public, vector) in rows {
             let vector = vector.as_deref().map(Coarse::read).transpose()?;
+            let signs = vector.as_ref().map(Coarse::signs).unwrap_or_default();
             let entry = Entry { tool, is_public, vector };
             let next = known.rows.len();
             let at = *known.at.entry(tool).or_insert(next);
-            match known.rows.get_mut(at) {
-                Some(place) => *place = entry,
-                None => known.rows.push(entry),
+            let Known { rows, signs: all, .. } = &mut *known;
+            if let (Some(row), Some(place)) = (rows.get_mut(at), all.get_mut(at)) {
+                (*row, *place) = (entry, signs);
+            } else {
+                rows.push(entry);
+                all.push(signs);
             }
         }
         known.change = known.change.max(change);
@@ -95,13 +116,13 @@ impl Nearby {
             return Vec::new();
         };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let may_see = |entry: &Entry| {
+            entry.vector.is_some() && (entry.is_public || sees_all || own.contains(&entry.tool))
+        };
         let mut best: Vec<(f32, i64)> = Vec::with_capacity(most * 2 + 1);
         let mut least = 0.0;
-        for entry in &known.rows {
+        for entry in known.around(&query, most * RING, may_see) {
             let Some(vector) = &entry.vector else { continue };
-            if !(entry.is_public || sees_all || own.contains(&entry.tool)) {
-                continue;
-            }
             let likeness = vector.likeness(&query);
             if likeness > least {
                 best.push((likeness, entry.tool));
@@ -113,6 +134,47 @@ impl Nearby {
         }
         cut(&mut best, most);
         best.into_iter().map(|(_, tool)| tool).collect()
+    }
+}
+
+impl Known {
+    /// Those whose signs agree most with the query's: at least so many, where there are as many.
+    fn around<'a>(
+        &'a self,
+        query: &Coarse,
+        wanted: usize,
+        may_see: impl Fn(&Entry) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a Entry> {
+        let query = query.signs();
+        let differing = |signs: &Signs| -> usize {
+            let pairs = signs.iter().zip(&query);
+            pairs.map(|(one, other)| (one ^ other).count_ones() as usize).sum()
+        };
+        let mut most = DIMENSIONS;
+        let mut distances = Vec::new();
+        if self.rows.len() > FEW.max(wanted) {
+            let mut counts = [0_usize; DIMENSIONS + 1];
+            distances.reserve_exact(self.rows.len());
+            for (signs, entry) in self.signs.iter().zip(&self.rows) {
+                let distance = differing(signs);
+                distances.push(u16::try_from(distance).unwrap_or(u16::MAX));
+                if let Some(count) = counts.get_mut(distance).filter(|_| may_see(entry)) {
+                    *count += 1;
+                }
+            }
+            let mut sum = 0;
+            most = counts
+                .iter()
+                .position(|count| {
+                    sum += count;
+                    sum >= wanted
+                })
+                .unwrap_or(DIMENSIONS);
+        }
+        let is_near =
+            move |at: usize| distances.get(at).is_none_or(|distance| usize::from(*distance) <= most);
+        let rows = self.rows.iter().enumerate().filter(move |(at, entry)| is_near(*at) && may_see(entry));
+        rows.map(|(_, entry)| entry)
     }
 }
 
@@ -142,5 +204,37 @@ mod tests {
         nearby.learn(201, vec![(4, true, None)]).unwrap();
         assert!(!nearby.nearest(&vector(4), 150, true, &HashSet::new()).contains(&4));
         assert!(nearby.nearest(&[0.0; DIMENSIONS], 3, true, &HashSet::new()).is_empty());
+    }
+
+    #[test]
+    fn among_many_the_nearest_are_those_that_all_comparisons_show() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f32::from(i8::from_le_bytes([(state >> 56) as u8]))
+        };
+        let vectors: Vec<Vec<f32>> =
+            (0..3 * FEW).map(|_| (0..DIMENSIONS).map(|_| random()).collect()).collect();
+        let nearby = Nearby::default();
+        let rows = (0..).zip(&vectors).map(|(number, vector)| (number, number % 3 > 0, coarse(vector)));
+        nearby.learn(1, rows.collect()).unwrap();
+        let mut same = 0;
+        for query in vectors.iter().step_by(1000) {
+            // Something beside one of them.
+            let query: Vec<f32> = query.iter().map(|number| number + random() / 2.0).collect();
+            let near = Coarse::read(&coarse(&query).unwrap()).unwrap();
+            let likeness =
+                |vector: &Vec<f32>| Coarse::read(&coarse(vector).unwrap()).unwrap().likeness(&near);
+            let mut exact: Vec<(f32, i64)> = (0..)
+                .zip(&vectors)
+                .filter(|(number, _)| number % 3 > 0)
+                .map(|(n, v)| (likeness(v), n))
+                .collect();
+            cut(&mut exact, 10);
+            let found = nearby.nearest(&query, 10, false, &HashSet::new());
+            assert!(found.iter().all(|number| number % 3 > 0));
+            same += exact.iter().filter(|(_, number)| found.contains(number)).count();
+        }
+        assert!(same >= 120, "{same} of 130");
     }
 }

@@ -42,6 +42,7 @@ impl Args {
         Context::wait(async {
             let stop = signalled();
             let server = Server::open(options).await.map_err(|error| error.fault())?;
+            let server = server.telling(Box::new(|problem| printer::warning(problem)));
             let listener = tokio::net::TcpListener::bind(self.listen).await.map_err(|error| {
                 Fault::new(ErrorKind::Usage, format!("{} cannot be listened on: {error}", self.listen))
                     .with_hint("give another address by `--listen`; port 0 takes a free one")
