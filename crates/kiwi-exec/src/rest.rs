@@ -17,8 +17,7 @@ pub fn give_memory_back() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
     let Ok(program) = std::env::current_exe() else { return };
     for (start, length) in maps.lines().filter_map(|line| code_of(line, &program)) {
-        // SAFETY: the mapping is this program's code: read from its file, never written, so a page that is dropped is read
-        // again from there when it is next touched, the one that runs this line too.
+        // SAFETY: the mapping is code of this program, never written: a page that is dropped is read again from its file.
         let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), length, Advice::LinuxDontNeed) };
     }
 }

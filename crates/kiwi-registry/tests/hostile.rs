@@ -31,54 +31,55 @@ on_both!(
 
 /// A publication that differs in one place from a good one.
 async fn refused(
-    ann: &Client,
+    owner: &Client,
     package: &Package,
     change: impl FnOnce(&mut Value),
     status: u16,
     kind: &str,
 ) -> Value {
-    ann.upload(package).await;
+    owner.upload(package).await;
     let mut publication = package.publication();
     change(&mut publication);
-    let fault = ann.json("PUT", &package.path(), &publication).await.expect_fault(status, kind);
-    ann.get(&package.path()).await.expect_fault(404, "not_found");
+    let fault = owner.json("PUT", &package.path(), &publication).await.expect_fault(status, kind);
+    owner.get(&package.path()).await.expect_fault(404, "not_found");
     fault
 }
 
 async fn what_is_not_what_it_says_is_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     let other = json!(Digest::of(b"other"));
-    let it = |change: fn(&mut Value)| refused(&ann, &package, change, 422, "integrity_mismatch");
+    let it = |change: fn(&mut Value)| refused(&owner, &package, change, 422, "integrity_mismatch");
     it(|p| p["integrity"] = json!(Digest::of(b"other"))).await;
     it(|p| p["files"][1]["is_executable"] = json!(false)).await;
     it(|p| p["files"][1]["size"] = json!(1)).await;
     let missing =
-        refused(&ann, &package, |p| p["files"][1]["sha256"] = other, 422, "integrity_mismatch").await;
+        refused(&owner, &package, |p| p["files"][1]["sha256"] = other, 422, "integrity_mismatch").await;
     assert!(missing["message"].as_str().unwrap().contains("was said to be"), "{missing}");
     it(|p| p["manifest"]["description"] = json!("another")).await;
     // A blob that is not what its address says.
     let path = format!("/v1/blobs/{}", Digest::of(b"right"));
-    let reply = ann.send("PUT", &path, &[], b"wrong").await;
+    let reply = owner.send("PUT", &path, &[], b"wrong").await;
     reply.expect_fault(422, "integrity_mismatch");
-    ann.json("POST", "/v1/blobs/missing", &json!({"digests": [Digest::of(b"right")]}))
+    owner
+        .json("POST", "/v1/blobs/missing", &json!({"digests": [Digest::of(b"right")]}))
         .await
         .expect_status(200);
     // Files that were never uploaded.
     let never = Package::new("never", "1.0.0").with("x", b"these bytes never came");
     for (path, bytes, _) in &never.files {
         if path != "x" {
-            ann.put_blob(bytes).await.expect_status(204);
+            owner.put_blob(bytes).await.expect_status(204);
         }
     }
-    ann.json("PUT", &never.path(), &never.publication()).await.expect_fault(422, "missing_requirement");
-    ann.publish(&package).await.expect_status(201);
+    owner.json("PUT", &never.path(), &never.publication()).await.expect_fault(422, "missing_requirement");
+    owner.publish(&package).await.expect_status(201);
 }
 
 async fn files_that_cannot_be_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     for path in [
         "../x",
         "/etc/passwd",
@@ -93,30 +94,30 @@ async fn files_that_cannot_be_are_refused(engine: Engine) {
         "tool.yaml/x",
     ] {
         let package = Package::new("greet", "1.0.0").with(path, b"x");
-        let fault = refused(&ann, &package, |_| {}, 422, "invalid_params").await;
+        let fault = refused(&owner, &package, |_| {}, 422, "invalid_params").await;
         assert!(!fault["details"]["problems"].as_array().unwrap().is_empty());
     }
     let package = Package::new("greet", "1.0.0");
     let none = |p: &mut Value| p["files"] = json!([]);
-    refused(&ann, &package, none, 422, "invalid_params").await;
+    refused(&owner, &package, none, 422, "invalid_params").await;
     let many = |p: &mut Value| {
         let digest = json!(Digest::of(b""));
         p["files"] = (0..20_001)
             .map(|n| json!({"path": format!("f{n}"), "sha256": digest, "is_executable": false, "size": 0}))
             .collect();
     };
-    refused(&ann, &package, many, 422, "invalid_params").await;
+    refused(&owner, &package, many, 422, "invalid_params").await;
     let huge = |p: &mut Value| p["files"][0]["size"] = json!(u64::MAX);
-    refused(&ann, &package, huge, 422, "invalid_params").await;
+    refused(&owner, &package, huge, 422, "invalid_params").await;
     // A million entries do not even come in.
     let entry =
         format!("{{\"path\":\"f\",\"sha256\":\"{}\",\"is_executable\":false,\"size\":0}},", Digest::of(b""));
     let head = format!(
         "PUT {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
         package.path(),
-        ann.token.as_ref().unwrap()
+        owner.token.as_ref().unwrap()
     );
-    let mut stream = TcpStream::connect(ann.address).await.unwrap();
+    let mut stream = TcpStream::connect(owner.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     let piece = entry.repeat(1000);
     let piece = format!("{:x}\r\n{piece}\r\n", piece.len());
@@ -131,22 +132,22 @@ async fn files_that_cannot_be_are_refused(engine: Engine) {
     for field in ["manifest", "files", "integrity"] {
         let package = Package::new("greet", "1.0.0");
         let less = |p: &mut Value| drop(p.as_object_mut().unwrap().remove(field));
-        refused(&ann, &package, less, 422, "usage").await;
+        refused(&owner, &package, less, 422, "usage").await;
     }
     let package = Package::new("greet", "1.0.0");
-    refused(&ann, &package, |p| p["extra"] = json!(1), 422, "usage").await;
-    refused(&ann, &package, |p| p["files"][0]["mode"] = json!(1), 422, "usage").await;
+    refused(&owner, &package, |p| p["extra"] = json!(1), 422, "usage").await;
+    refused(&owner, &package, |p| p["files"][0]["mode"] = json!(1), 422, "usage").await;
 }
 
 async fn manifests_that_are_not_the_files_are_refused(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     // A sound hash over a manifest that is not the one in `tool.yaml`.
     let package = Package::described("greet", "1.0.0", "python_runtime", "harmless");
     let inside = Package::described("greet", "1.0.0", "bash_runtime", "harmful");
     let mut mixed = package.clone();
     mixed.files[0].1.clone_from(&inside.files[0].1);
-    ann.upload(&mixed).await;
+    owner.upload(&mixed).await;
     let mut publication = mixed.publication();
     publication["manifest"] = package.manifest();
     let entries: Vec<kiwi_model::FileEntry> = mixed
@@ -161,35 +162,35 @@ async fn manifests_that_are_not_the_files_are_refused(engine: Engine) {
     let integrity =
         kiwi_model::integrity_of(&mixed.id, &mixed.version, &package.manifest(), &entries).unwrap();
     publication["integrity"] = json!(integrity);
-    ann.json("PUT", &mixed.path(), &publication).await.expect_fault(422, "invalid_manifest");
+    owner.json("PUT", &mixed.path(), &publication).await.expect_fault(422, "invalid_manifest");
     // Another tool, another version, under this address.
     for other in [Package::new("other", "1.0.0"), Package::new("greet", "1.0.1")] {
-        ann.upload(&other).await;
-        let reply = ann.json("PUT", "/v1/tools/greet/versions/1.0.0", &other.publication()).await;
+        owner.upload(&other).await;
+        let reply = owner.json("PUT", "/v1/tools/greet/versions/1.0.0", &other.publication()).await;
         reply.expect_fault(422, "invalid_manifest");
     }
     for manifest in [json!(null), json!([]), json!({}), json!({"tool_id": "greet"}), json!({"manifest": {}})]
     {
         let package = Package::new("greet", "1.0.0");
-        refused(&ann, &package, |p| p["manifest"] = manifest, 422, "invalid_manifest").await;
+        refused(&owner, &package, |p| p["manifest"] = manifest, 422, "invalid_manifest").await;
     }
     // Deeper than anything is read.
     let deep = format!("{{\"manifest\":{}1{}}}", "[".repeat(5000), "]".repeat(5000));
     let headers = [("content-type", "application/json")];
-    let reply = ann.send("PUT", "/v1/tools/greet/versions/1.0.0", &headers, deep.as_bytes()).await;
+    let reply = owner.send("PUT", "/v1/tools/greet/versions/1.0.0", &headers, deep.as_bytes()).await;
     reply.expect_fault(400, "usage");
 }
 
 async fn signatures_are_checked(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
     for signature in [
         json!({"key": "ed25519:00", "signature": "00"}),
         json!({"key": format!("ed25519:{}", "0".repeat(64)), "signature": "0".repeat(128)}),
         json!({"key": "", "signature": ""}),
     ] {
-        refused(&ann, &package, |p| p["signature"] = signature, 422, "integrity_mismatch").await;
+        refused(&owner, &package, |p| p["signature"] = signature, 422, "integrity_mismatch").await;
     }
     let folder = tempfile::tempdir().unwrap();
     let (project, user) = (folder.path().join("project"), folder.path().join("user"));
@@ -202,17 +203,17 @@ async fn signatures_are_checked(engine: Engine) {
     let (_, signed) = spaces.sign(std::path::Path::new(".ai/tools/greet.py"), &integrity).unwrap();
     let mut publication = package.publication();
     publication["signature"] = json!({"key": signed.key, "signature": signed.signature});
-    let release = ann.json("PUT", &package.path(), &publication).await.expect_status(201);
+    let release = owner.json("PUT", &package.path(), &publication).await.expect_status(201);
     assert_eq!(release["signature"], publication["signature"]);
     // The same signature over another version is none.
     let next = Package::new("greet", "1.0.1");
     let kept = publication["signature"].clone();
-    refused(&ann, &next, |p| p["signature"] = kept, 422, "integrity_mismatch").await;
+    refused(&owner, &next, |p| p["signature"] = kept, 422, "integrity_mismatch").await;
 }
 
 async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     let json_headers = [("content-type", "application/json")];
     for (method, path, status, kind) in [
         ("GET", "/", 404, "not_found"),
@@ -228,59 +229,61 @@ async fn requests_that_cannot_be_read_are_told_so(engine: Engine) {
         ("OPTIONS", "/v1/tools/a", 405, "usage"),
         ("BREW", "/v1/status", 405, "usage"),
     ] {
-        let reply = ann.send(method, path, &[], b"").await;
+        let reply = owner.send(method, path, &[], b"").await;
         reply.expect_fault(status, kind);
         assert_eq!(reply.header("content-type"), Some("application/json"), "{path}");
         assert_eq!(reply.header("allow").is_some(), status == 405, "{path}");
     }
     let missing = "/v1/blobs/missing";
-    ann.send("POST", missing, &json_headers, b"{").await.expect_fault(400, "usage");
-    ann.send("POST", missing, &json_headers, b"").await.expect_fault(400, "usage");
-    ann.send("POST", missing, &json_headers, b"\xff").await.expect_fault(400, "usage");
-    ann.send("POST", missing, &json_headers, b"{\"digests\": 1}").await.expect_fault(422, "usage");
-    ann.send("POST", missing, &json_headers, b"{\"digests\": [\"sha256:0\"]}")
+    owner.send("POST", missing, &json_headers, b"{").await.expect_fault(400, "usage");
+    owner.send("POST", missing, &json_headers, b"").await.expect_fault(400, "usage");
+    owner.send("POST", missing, &json_headers, b"\xff").await.expect_fault(400, "usage");
+    owner.send("POST", missing, &json_headers, b"{\"digests\": 1}").await.expect_fault(422, "usage");
+    owner
+        .send("POST", missing, &json_headers, b"{\"digests\": [\"sha256:0\"]}")
         .await
         .expect_fault(422, "usage");
-    ann.send("POST", missing, &[], b"{}").await.expect_fault(415, "usage");
-    ann.send("POST", missing, &[("content-type", "text/plain")], b"{}").await.expect_fault(415, "usage");
+    owner.send("POST", missing, &[], b"{}").await.expect_fault(415, "usage");
+    owner.send("POST", missing, &[("content-type", "text/plain")], b"{}").await.expect_fault(415, "usage");
     let packed = [("content-type", "application/json"), ("content-encoding", "gzip")];
-    ann.send("POST", missing, &packed, b"{}").await.expect_fault(415, "usage");
+    owner.send("POST", missing, &packed, b"{}").await.expect_fault(415, "usage");
     let long = " ".repeat((4 << 20) + 1);
-    ann.send("POST", missing, &json_headers, long.as_bytes()).await.expect_fault(413, "usage");
-    let token = ann.token.as_ref().unwrap();
+    owner.send("POST", missing, &json_headers, long.as_bytes()).await.expect_fault(413, "usage");
+    let token = owner.token.as_ref().unwrap();
     let announced = format!(
         "PUT /v1/blobs/{} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\ncontent-length: 99999999999\r\n\r\n",
         Digest::of(b"")
     );
-    ann.raw(announced.as_bytes()).await.expect_fault(413, "usage");
+    owner.raw(announced.as_bytes()).await.expect_fault(413, "usage");
     // A body that ends too early is not a shorter body.
     let cut = format!(
         "PUT /v1/blobs/{} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: 10\r\n\r\n12345",
         Digest::of(b"12345")
     );
-    let mut stream = TcpStream::connect(ann.address).await.unwrap();
+    let mut stream = TcpStream::connect(owner.address).await.unwrap();
     stream.write_all(cut.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
     let _ = stream.read_to_end(&mut Vec::new()).await;
     let question = json!({"digests": [Digest::of(b"12345")]});
-    assert_eq!(ann.json("POST", missing, &question).await.expect_status(200), question);
+    assert_eq!(owner.json("POST", missing, &question).await.expect_status(200), question);
     for value in ["Basic YTpi", "Bearer", "Bearer a b", &format!("Bearer {}", "x".repeat(600))] {
         let nobody = registry.nobody();
         nobody.send("GET", "/v1/status", &[("authorization", value)], b"").await.expect_fault(401, "denied");
     }
     let reason = json!({"reason": "x".repeat(501)});
-    ann.publish(&Package::new("greet", "1.0.0")).await.expect_status(201);
-    ann.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &reason).await.expect_fault(422, "usage");
-    ann.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &json!({"reason": "a\u{0}"}))
+    owner.publish(&Package::new("greet", "1.0.0")).await.expect_status(201);
+    owner.json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &reason).await.expect_fault(422, "usage");
+    owner
+        .json("PUT", "/v1/tools/greet/versions/1.0.0/yanked", &json!({"reason": "a\u{0}"}))
         .await
         .expect_fault(422, "usage");
 }
 
 async fn what_a_client_has_is_not_sent_again(engine: Engine) {
     let registry = Registry::new(engine).await;
-    let ann = registry.publisher("one").await;
+    let owner = registry.publisher("one").await;
     let package = Package::new("greet", "1.0.0");
-    ann.publish(&package).await.expect_status(201);
+    owner.publish(&package).await.expect_status(201);
     let blob = format!("/v1/blobs/{}", Digest::of(&package.files[1].1));
     let nobody = registry.nobody();
     for path in ["/v1/tools/greet", "/v1/resolve/greet", &package.path(), &blob] {
@@ -295,10 +298,13 @@ async fn what_a_client_has_is_not_sent_again(engine: Engine) {
     assert!(nobody.get(&blob).await.header("cache-control").unwrap().contains("immutable"));
     // A yank is a change.
     let tag = nobody.get(&package.path()).await.header("etag").unwrap().to_owned();
-    ann.json("PUT", &format!("{}/yanked", package.path()), &json!({"reason": "x"})).await.expect_status(200);
+    owner
+        .json("PUT", &format!("{}/yanked", package.path()), &json!({"reason": "x"}))
+        .await
+        .expect_status(200);
     assert_eq!(nobody.send("GET", &package.path(), &[("if-none-match", &tag)], b"").await.status, 200);
     // Whoever may not see it learns nothing by its tag.
-    ann.json("PATCH", "/v1/tools/greet", &json!({"visibility": "private"})).await.expect_status(200);
+    owner.json("PATCH", "/v1/tools/greet", &json!({"visibility": "private"})).await.expect_status(200);
     let tag = format!("\"{}\"", Digest::of(&package.files[1].1));
     nobody.send("GET", &blob, &[("if-none-match", &tag)], b"").await.expect_fault(404, "not_found");
 }

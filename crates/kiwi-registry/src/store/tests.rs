@@ -89,11 +89,11 @@ async fn upgrade(database: &str) {
         store = Some(opened.await.unwrap().unwrap());
     }
     let store = store.unwrap();
-    let (nobody, ann) =
+    let (nobody, owner) =
         (Caller::default(), Caller { user: "one".to_owned(), scopes: vec![Scope::Read, Scope::Publish] });
     let found = store.search(&nobody, "forecast", 10).await.unwrap();
     assert_eq!(found.iter().map(|hit| hit.tool_id.as_str()).collect::<Vec<_>>(), ["team.weather"]);
-    assert_eq!(store.search(&ann, "forecast", 10).await.unwrap().len(), 2);
+    assert_eq!(store.search(&owner, "forecast", 10).await.unwrap().len(), 2);
     let id = ToolId::parse("team.weather").unwrap();
     let chain = store.resolve(&nobody, &id, None).await.unwrap();
     assert_eq!(chain.links.first().unwrap().release.integrity, Digest::of(b"team.weather"));
