@@ -30,6 +30,8 @@ type Signs = [u64; DIMENSIONS / 64];
 const FEW: usize = 4096;
 /// So many times what is wanted is compared number by number, by how many signs agree.
 const RING: usize = 40;
+/// And never fewer: signs tell little about the order of the very nearest.
+const LEAST: usize = 2000;
 
 struct Entry {
     tool: i64,
@@ -121,7 +123,7 @@ impl Nearby {
         };
         let mut best: Vec<(f32, i64)> = Vec::with_capacity(most * 2 + 1);
         let mut least = 0.0;
-        for entry in known.around(&query, most * RING, may_see) {
+        for entry in known.around(&query, (most * RING).max(LEAST), may_see) {
             let Some(vector) = &entry.vector else { continue };
             let likeness = vector.likeness(&query);
             if likeness > least {
