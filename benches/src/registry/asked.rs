@@ -23,7 +23,8 @@ pub struct Served {
 impl Served {
     pub fn start(setup: &Setup, scratch: &Path, database: &str) -> Result<Self> {
         let mut child = Command::new(&setup.kiwi)
-            .args(["registry", "serve", "--json", "--listen", "127.0.0.1:0", "--database", database])
+            .args(["registry", "serve", "--json", "--listen", "127.0.0.1:0", "--rate", "1000000"])
+            .args(["--database", database])
             .env("HOME", scratch)
             .env("KIWI_ADMIN_TOKEN", ADMIN)
             .current_dir(scratch)
@@ -41,7 +42,7 @@ impl Served {
         Ok(Self { child, url, connection: RefCell::new(BufReader::new(stream)) })
     }
 
-    /// Asks as an admin, who is not counted.
+    /// Asks as an admin.
     pub fn get(&self, path: &str) -> Result<Value> {
         let mut connection = self.connection.borrow_mut();
         let request =

@@ -27,6 +27,9 @@ pub struct Args {
     /// Where large files go; by default beside the database file, or into PostgreSQL.
     #[arg(long, value_name = "DIR")]
     blobs: Option<Utf8PathBuf>,
+    /// Requests each second, of each token, or of each address without one.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    rate: u32,
     /// Print where it listens as one JSON line.
     #[arg(long)]
     pub json: bool,
@@ -39,6 +42,8 @@ impl Args {
         let mut options = ServerOptions::new(&self.database);
         options.blobs = self.blobs.clone().map(Into::into);
         options.admin_token = given.map(Secret::new);
+        options.limits.requests_per_second = self.rate.max(1);
+        options.limits.burst = self.rate.max(1).saturating_mul(2);
         Context::wait(async {
             let stop = signalled();
             let server = Server::open(options).await.map_err(|error| error.fault())?;
