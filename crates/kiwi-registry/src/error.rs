@@ -295,6 +295,8 @@ impl Explain for RegistryError {
             Self::NoToken | Self::BadToken => "`kiwi login` keeps a token for this registry".to_owned(),
             Self::NoScope { .. } => "ask whoever runs the registry for a token that may".to_owned(),
             Self::Taken { .. } => "publish it under a new version".to_owned(),
+            Self::Away { .. } => "see that the database runs, and that its address is right".to_owned(),
+            Self::Files { .. } => "see that its folder is there and can be written".to_owned(),
             Self::Later { .. } => "update Kiwi, or use another database".to_owned(),
             _ => return None,
         })

@@ -420,3 +420,19 @@ fn whatever_is_asked_of_it_a_registry_does_not_fail() {
         assert!(a.json(&["publish", "loud_runtime"], 0)["outcome"] == "unchanged");
     }
 }
+
+#[test]
+fn a_server_takes_the_token_it_is_given_and_says_what_is_wrong_with_its_database() {
+    let ground = TestEnvironment::new();
+    let mut registry = Registry::start_with(&ground, &sqlite(&ground), "127.0.0.1:0", "t");
+    let mut command = ground.command(&["registry", "whoami", "--json"]);
+    let known =
+        support::ran(&command.env("KIWI_REGISTRY", &registry.url).env("KIWI_TOKEN", "t").output().unwrap());
+    assert_eq!(known.code, 0, "{}", said(&known));
+    registry.kill();
+    let (code, told) = ground.json(&["registry", "serve", "--database", "postgres://127.0.0.1:9/x"]);
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(code == 1 && message.contains("refused"), "{told}");
+    let (_, told) = ground.json(&["registry", "serve", "--database", "/proc/nowhere/r.db"]);
+    assert!(told["error"]["hint"].as_str().unwrap().contains("folder"), "{told}");
+}

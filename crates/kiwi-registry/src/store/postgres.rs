@@ -42,13 +42,13 @@ impl Postgres {
             .acquire_timeout(PATIENCE)
             // A question before every question would double the way; a dead connection is noticed when it is used.
             .test_before_acquire(false);
-        let pool = match pool.clone().connect_with(options.clone()).await {
-            Err(error) if code(&error).as_deref() == Some(NO_DATABASE) => {
-                make_database(&options).await?;
-                pool.connect_with(options).await
-            }
-            connected => connected,
-        };
+        // A pool tries until its patience ends and forgets why; one connection says at once what is wrong.
+        match sqlx::PgConnection::connect_with(&options).await {
+            Ok(connection) => connection.close().await.map_err(failed)?,
+            Err(error) if code(&error).as_deref() == Some(NO_DATABASE) => make_database(&options).await?,
+            Err(error) => return Err(failed(error)),
+        }
+        let pool = pool.connect_with(options).await;
         Ok(Self { pool: pool.map_err(failed)? })
     }
 

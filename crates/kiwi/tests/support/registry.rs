@@ -17,9 +17,14 @@ pub struct Registry {
 impl Registry {
     /// Starts one; `listen` is an address.
     pub fn start_at(env: &TestEnvironment, database: &str, listen: &str) -> Self {
+        Self::start_with(env, database, listen, ADMIN)
+    }
+
+    /// The same with another token for admins.
+    pub fn start_with(env: &TestEnvironment, database: &str, listen: &str, admin: &str) -> Self {
         let words = ["registry", "serve", "--json", "--database", database, "--listen", listen];
         let mut command = env.command(&words);
-        command.env("KIWI_ADMIN_TOKEN", ADMIN);
+        command.env("KIWI_ADMIN_TOKEN", admin);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
