@@ -405,6 +405,6 @@ async fn the_first_token_is_made_once(engine: Engine) {
     let admin = Client { token: Some(token), ..ground.serve(options.clone()).await };
     let who = admin.get("/v1/whoami").await.expect_status(200);
     assert_eq!(who, json!({"user": "admin", "scopes": ["admin"], "namespaces": []}));
-    options.admin_token = Some(kiwi_model::Secret::new("short"));
+    options.admin_token = Some(kiwi_model::Secret::new("with a space"));
     assert!(kiwi_registry::Server::open(options).await.is_err());
 }
