@@ -79,13 +79,20 @@ impl Launcher {
             builder = sandbox::choose(self, &process) => builder?,
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
-        let call = ahead.as_ref().map_or_else(random_name, |started| Ok(started.call().to_owned()))?;
-        let Order { mut launch, placement } = Order::draw_up(self, &process, builder, &call)?;
-        launch.stdin = !matches!(input, Input::Nothing);
-        let Process { cwd, packages, isolation: level, .. } = process;
-
-        let started = ahead.map_or_else(|| Started::start(self, call), Ok)?;
+        let Process { isolation: level, .. } = process;
+        // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
+        let started = ahead.map_or_else(|| random_name().and_then(|call| Started::start(self, call)), Ok)?;
         let (mut running, pipes) = Running::adopt(self, started)?;
+        let Order { mut launch, placement } = match Order::draw_up(self, &process, builder, running.call()) {
+            Ok(order) => order,
+            Err(error) => {
+                running.abandon().await;
+                return Err(error);
+            }
+        };
+        launch.stdin = !matches!(input, Input::Nothing);
+        let Process { cwd, packages, .. } = process;
+
         let told = async {
             // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
             // being loaded, the files are put in place.

@@ -1,5 +1,5 @@
 //! From a [`Process`] to words the launcher understands: everything that can be refused is refused here, before
-//! anything starts.
+//! anything of it starts.
 
 use kiwi_model::{Isolation, Piece, Text};
 use std::collections::BTreeMap;

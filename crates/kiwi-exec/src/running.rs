@@ -96,11 +96,6 @@ impl Started {
         let pipes = Pipes { stdout: stdout.into(), stderr: stderr.into() };
         Ok(Self { call, child, control, pipes, is_ahead: false })
     }
-
-    /// The mark of the call it will serve.
-    pub fn call(&self) -> &str {
-        &self.call
-    }
 }
 
 impl Running {
@@ -119,6 +114,11 @@ impl Running {
             is_last: is_ahead,
         };
         Ok((running, pipes))
+    }
+
+    /// The mark of the call it serves.
+    pub fn call(&self) -> &str {
+        &self.call
     }
 
     /// Sends a message with descriptors.

@@ -26,23 +26,25 @@ fn two_hundred_runs_leave_nothing() {
     let bench = Bench::new();
     block_on(async {
         let run = async |number: usize| {
-            let pause = if number % 5 == 3 { "sleep 60" } else { "" };
+            let pause = if number % 6 == 3 { "sleep 60" } else { "" };
             let mut asked = shell(&format!("cat \"$1\" \"$2\" > /dev/null; sleep 0 & {pause}"));
             asked.args.extend([Text::literal("sh"), Text::file(0, "a/b"), Text::file(1, "runner")]);
             asked.packages =
                 vec![folder(0, vec![file("a/b", b"b", false)]), one_file(1, file("runner", b"r", false))];
             asked.stdin = b"input".to_vec();
-            match number % 5 {
+            match number % 6 {
                 3 => asked.timeout = Duration::from_millis(2),
                 4 => asked.program = Text::literal("/etc/passwd"),
+                // Refused while its launcher is being loaded.
+                5 => asked.program = Text::literal("no-such-program"),
                 _ => {}
             }
             let run = bench.launcher.run(asked, &Unwatched, std::future::pending());
-            if number % 5 == 2 {
+            if number % 6 == 2 {
                 // Given up half way.
                 let _ = tokio::time::timeout(Duration::from_millis(1), run).await;
             } else {
-                assert_eq!(run.await.is_ok(), number % 5 < 3);
+                assert_eq!(run.await.is_ok(), number % 6 < 3);
             }
         };
         let settle =
