@@ -1,5 +1,5 @@
 //! A stand-in for Kiwi that tests can kill: `caller LAUNCHER SCRATCH SCRIPT` runs a shell script that has a package
-//! folder of its own as `$1`; a fourth argument names the backend of a sandbox around it.
+//! folder of its own as `$1`; a fourth argument names the backend of a sandbox around it. It fails when the script does.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -41,5 +41,6 @@ fn main() {
         project: "/".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(launcher.run(process, &Unwatched, std::future::pending())).unwrap();
+    let finished = runtime.block_on(launcher.run(process, &Unwatched, std::future::pending())).unwrap();
+    assert!(finished.exit.is_success(), "the script failed");
 }

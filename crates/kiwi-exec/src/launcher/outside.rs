@@ -7,10 +7,12 @@ use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
 use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::inside;
@@ -36,8 +38,15 @@ impl Outside {
         let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
         match &sandbox.builder {
             Builder::Native => {
-                enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
+                let refused = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
+                enter_namespaces().map_err(refused())?;
                 let first = inside::fork(launch, given, theirs)?;
+                // A network takes as long to make as a root: the first process makes the one, the launcher the other.
+                // Without it the first process starts nothing, and leaves when nobody can hand it over any more.
+                let network = make_network(sandbox.sockets).map_err(refused())?;
+                let order = wire::frame(&()).map_err(refused())?;
+                // It may be gone already; then it has said why.
+                let _ = wire::send_all(&status, &order, &[network.as_fd()]);
                 Ok(Self { first, status, is_bubblewrap: false, _held: Vec::new() })
             }
             Builder::Bubblewrap(program) => {
@@ -78,21 +87,24 @@ impl Outside {
     }
 }
 
-/// Namespaces of the tool's own. The launcher keeps its view of files; the process namespace begins with its next child.
+/// The first namespaces of the tool's own; its first process makes those that concern nobody else, and the process
+/// namespace begins with it. The launcher keeps its view of files.
 fn enter_namespaces() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let flags = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWNET
-        | CloneFlags::CLONE_NEWUTS
-        | CloneFlags::CLONE_NEWCGROUP;
-    nix::sched::unshare(flags)?;
-    std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
-    rustix::system::sethostname(b"kiwi")?;
-    raise_loopback()
+    nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    Ok(fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?)
+}
+
+/// A network with nothing but a loopback, which is up where there are sockets that could use it.
+fn make_network(sockets: bool) -> io::Result<OwnedFd> {
+    nix::sched::unshare(CloneFlags::CLONE_NEWNET)?;
+    if sockets {
+        raise_loopback()?;
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/proc/self/ns/net", flags, Mode::empty())?)
 }
 
 /// Sets the flag "up" of the first network device, which in a new namespace is the loopback.
@@ -124,14 +136,17 @@ fn look(view: &[Shown]) -> Result<(Vec<Found>, Vec<OwnedFd>), Report> {
             continue;
         };
         let refused = |errno| failed::<rustix::io::Errno>(Stage::Wall(Wall::Shown(number)))(errno);
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let file = rustix::fs::openat2(CWD, from, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-            .map_err(refused)?;
+        let file = find(from, OFlags::PATH | OFlags::CLOEXEC).map_err(refused)?;
         let stat = rustix::fs::fstat(&file).map_err(refused)?;
         found.push(Some((stat.st_dev, stat.st_ino)));
         held.push(file);
     }
     Ok((found, held))
+}
+
+/// Something of the host, with no link on the way.
+fn find(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 /// The same walls in the words of `bwrap`. What it is to read through descriptors is put into `kept`.
@@ -147,6 +162,11 @@ fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io
         command.args(["--symlink", to, at]);
     }
     let mut covered: Vec<&OsStr> = Vec::new();
+    let mut keep = |file: OwnedFd| {
+        let number = OsString::from(file.as_raw_fd().to_string());
+        kept.push(file);
+        number
+    };
     let words = |words: &[&OsStr]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<OsString>>();
     for (shown, place) in sandbox.view.iter().zip(0..) {
         let at = shown.at().as_os_str();
@@ -168,11 +188,11 @@ fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io
             Shown::Empty { .. } => words(&[OsStr::new("--dir"), at]),
             Shown::Private { .. } => words(&[OsStr::new("--tmpfs"), at]),
             Shown::Link { to, .. } => words(&[OsStr::new("--symlink"), to.as_os(), at]),
-            Shown::File { text, .. } => {
-                let file = readable(text)?;
-                let number = file.as_raw_fd().to_string();
-                kept.push(file);
-                words(&[OsStr::new("--file"), OsStr::new(&number), at])
+            Shown::File { text, .. } => words(&[OsStr::new("--file"), &keep(readable(text)?), at]),
+            // What is read is what was found here: no name is looked up again.
+            Shown::Copy { from, .. } => {
+                let file = find(from.as_path(), OFlags::RDONLY)?;
+                words(&[OsStr::new("--file"), &keep(file), at])
             }
         });
     }
@@ -181,8 +201,9 @@ fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io
     }
     // This program need not be visible inside: it is started through a descriptor.
     let own = rustix::fs::open("/proc/self/exe", OFlags::RDONLY, Mode::empty())?;
-    command.args(["--chdir", "/", "--"]).arg(format!("/proc/self/fd/{}", own.as_raw_fd()));
-    kept.push(own);
+    let mut program = OsString::from("/proc/self/fd/");
+    program.push(keep(own));
+    command.args(["--chdir", "/", "--"]).arg(program);
     Ok(command)
 }
 

@@ -54,6 +54,8 @@ pub enum Shown {
     Link { at: Raw, to: Raw },
     /// A small file.
     File { at: Raw, text: String },
+    /// A copy of a small file of the host. `from` likewise.
+    Copy { from: Raw, at: Raw },
 }
 
 impl Shown {
@@ -65,7 +67,8 @@ impl Shown {
             | Self::Empty { at }
             | Self::Private { at }
             | Self::Link { at, .. }
-            | Self::File { at, .. } => at.as_path(),
+            | Self::File { at, .. }
+            | Self::Copy { at, .. } => at.as_path(),
         }
     }
 
@@ -74,11 +77,15 @@ impl Shown {
         matches!(self, Self::Bind { write: true, .. } | Self::Entries { .. } | Self::Private { .. })
     }
 
-    /// What of the host it shows.
+    /// What of the host it shows, and not only a copy of it.
     pub fn from(&self) -> Option<&Path> {
         match self {
             Self::Bind { from, .. } | Self::Entries { from, .. } => Some(from.as_path()),
-            Self::Empty { .. } | Self::Private { .. } | Self::Link { .. } | Self::File { .. } => None,
+            Self::Empty { .. }
+            | Self::Private { .. }
+            | Self::Link { .. }
+            | Self::File { .. }
+            | Self::Copy { .. } => None,
         }
     }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 pub const PROGRAMS: [&str; 8] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
-/// Settings without secrets. Of `/etc/ssl` only what is public: a private key may lie beside it. Each costs a mount, so
-/// the list is short.
+/// Settings without secrets. Of `/etc/ssl` only what is public: a private key may lie beside it. Each costs a mount, or
+/// where it is a small file a copy, so the list is short.
 pub const SETTINGS: [&str; 9] = [
     "/etc/alternatives",
     "/etc/ca-certificates/extracted",
@@ -24,6 +24,8 @@ pub const SETTINGS: [&str; 9] = [
 ];
 /// Small settings, of which a copy is cheaper.
 const COPIED: [&str; 2] = ["/etc/nsswitch.conf", "/etc/timezone"];
+/// So many bytes at most are copied.
+pub const SMALL: u64 = 64 << 10;
 /// Where names are resolved; of no use where there is no network.
 const RESOLVER: &str = "/etc/resolv.conf";
 

@@ -77,6 +77,7 @@ enum Sight {
     Private,
     Link(OsString),
     File(String),
+    Copy(PathBuf),
 }
 
 /// The order of paths puts parents before children.
@@ -99,7 +100,7 @@ impl Scene {
             // A link to what is shown anyway can stay a link.
             match fs::read_link(path) {
                 Ok(target) if self.shows(&target) => self.put(path, Sight::Link(target.into_os_string())),
-                _ => self.host(Path::new(path)),
+                _ => self.setting(Path::new(path)),
             }
         }
         for (path, text) in system::files(level) {
@@ -114,6 +115,15 @@ impl Scene {
     fn host(&mut self, path: &Path) {
         if let Ok(from) = fs::canonicalize(path) {
             self.put(path, Sight::Bind { from, write: false });
+        }
+    }
+
+    /// A setting of the host, if it is there. Of a small file a copy is cheaper than a mount.
+    fn setting(&mut self, path: &Path) {
+        let is_small = |file: fs::Metadata| file.is_file() && file.len() <= system::SMALL;
+        match fs::canonicalize(path) {
+            Ok(from) if fs::metadata(&from).is_ok_and(is_small) => self.put(path, Sight::Copy(from)),
+            _ => self.host(path),
         }
     }
 
@@ -168,6 +178,7 @@ impl Scene {
                 Sight::Private => Shown::Private { at },
                 Sight::Link(to) => Shown::Link { at, to: Raw::of(to) },
                 Sight::File(text) => Shown::File { at, text },
+                Sight::Copy(from) => Shown::Copy { from: Raw::of(from), at },
             }
         };
         self.0.into_iter().map(shown).collect()

@@ -42,19 +42,36 @@ const MAKES_A_FILE: u32 = 0o20_000_100;
 /// The ordinary personality, and the question which one it is.
 const ORDINARY: [u32; 2] = [0, u32::MAX];
 
-/// Applies the filter to this process and all it will start.
-pub fn enforce(sockets: bool) -> io::Result<()> {
-    let filter = filter(sockets).ok_or(io::ErrorKind::InvalidData)?;
-    seccompiler::apply_filter(&filter).map_err(io::Error::other)
+/// A filter that is not yet in force.
+pub struct Filter(BpfProgram);
+
+impl Filter {
+    /// Writes it down.
+    pub fn write(sockets: bool) -> io::Result<Self> {
+        Ok(filter(sockets).map(Self).ok_or(io::ErrorKind::InvalidData)?)
+    }
+
+    /// Applies it to this process and all it will start.
+    pub fn enforce(&self) -> io::Result<()> {
+        seccompiler::apply_filter(&self.0).map_err(io::Error::other)
+    }
 }
 
 /// What is done with a call; ends with an answer.
 type Steps = Vec<sock_filter>;
 
+/// Answers that many calls get stand once, at the end, where every step reaches them: the kernel translates the whole
+/// filter at every start.
+const ANSWERS: [u32; 3] = [ALLOW, REFUSE, NO_SUCH_CALL];
+
 /// `None` if it cannot be written down; then nothing starts.
 fn filter(sockets: bool) -> Option<BpfProgram> {
     let mut program = vec![load(4), jump(IS, ARCHITECTURE, 1, 0), answer(KILL), load(0)];
-    program.extend(tree(&rules(&special(sockets)))?);
+    match tree(&rules(&special(sockets)), 0)? {
+        Part::Steps(steps) => program.extend(steps),
+        Part::Answer(_) => return None,
+    }
+    program.extend(ANSWERS.map(answer));
     Some(program)
 }
 
@@ -105,17 +122,52 @@ fn rules(special: &BTreeMap<u32, Steps>) -> Vec<(u32, Steps)> {
     rules
 }
 
-/// The steps that find the rule for the loaded number and follow it.
-fn tree(rules: &[(u32, Steps)]) -> Option<BpfProgram> {
+/// A part of the search tree.
+enum Part {
+    /// Steps of its own.
+    Steps(Steps),
+    /// One of the common answers, by its place.
+    Answer(usize),
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Self::Steps(steps) => steps.len(),
+            Self::Answer(_) => 0,
+        }
+    }
+
+    /// How many steps a jump to it passes, if it would begin behind `before` steps and the answers behind `answers`.
+    fn distance(&self, before: usize, answers: usize) -> Option<u8> {
+        u8::try_from(match self {
+            Self::Steps(_) => before,
+            Self::Answer(place) => answers + place,
+        })
+        .ok()
+    }
+}
+
+/// The part that finds the rule for the loaded number and follows it. Behind it come `after` other steps, and then the
+/// common answers.
+fn tree(rules: &[(u32, Steps)], after: usize) -> Option<Part> {
     let (lower, upper) = rules.split_at_checked(rules.len() / 2)?;
     let (Some(_), Some((from, _))) = (lower.first(), upper.first()) else {
-        return rules.first().map(|(_, steps)| steps.clone());
+        let (_, steps) = rules.first()?;
+        let common = ANSWERS.iter().position(|common| *steps == [answer(*common)]);
+        return Some(common.map_or_else(|| Part::Steps(steps.clone()), Part::Answer));
     };
-    let (lower, upper) = (tree(lower)?, tree(upper)?);
-    let mut program = vec![jump(AT_LEAST, *from, u8::try_from(lower.len()).ok()?, 0)];
-    program.extend(lower);
-    program.extend(upper);
-    Some(program)
+    let upper = tree(upper, after)?;
+    let lower = tree(lower, after + upper.len())?;
+    let answers = lower.len() + upper.len() + after;
+    let (then, otherwise) = (upper.distance(lower.len(), answers)?, lower.distance(0, answers)?);
+    let mut program = vec![jump(AT_LEAST, *from, then, otherwise)];
+    for part in [lower, upper] {
+        if let Part::Steps(steps) = part {
+            program.extend(steps);
+        }
+    }
+    Some(Part::Steps(program))
 }
 
 fn no_bit_of(index: u32, bits: u32) -> [sock_filter; 4] {

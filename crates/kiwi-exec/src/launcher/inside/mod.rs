@@ -4,17 +4,19 @@
 //! ends when the tool has, when the launcher asks for it, and when the launcher is gone. Nothing inside can signal it,
 //! because signals from inside do not reach the first process of a namespace unless it wants them.
 
+mod attributes;
 mod calls;
 mod filter;
 mod fork;
 mod root;
 mod rules;
 
+use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,7 +29,9 @@ use crate::process::Exit;
 use crate::sandbox::{Builder, PROXY, Sandbox};
 use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
 
+use filter::Filter;
 pub use fork::fork;
+use rules::Rules;
 
 /// The second argument by which a launcher knows that it is inside.
 pub const ROLE: &str = "inside";
@@ -43,7 +47,7 @@ pub fn serve() -> io::Result<()> {
 
 /// The whole life of the first process.
 fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
-    let report = match begin(launch, given) {
+    let report = match begin(launch, given, control) {
         Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
             Some(exit) => Report::Ended(exit),
             None => return Ok(()),
@@ -53,15 +57,21 @@ fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
     wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
-fn begin(launch: &Launch, mut given: Given) -> Result<Tool, Report> {
+fn begin(launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, Report> {
     let wall = |wall| Stage::Wall(wall);
     let Some(sandbox) = &launch.sandbox else {
         return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
     };
-    if matches!(sandbox.builder, Builder::Native) {
+    let is_native = matches!(sandbox.builder, Builder::Native);
+    if is_native {
+        enter_namespaces().map_err(failed(wall(Wall::Namespaces)))?;
         root::build(&sandbox.view)?;
     } else {
         recognise(sandbox)?;
+    }
+    let walls = Walls::write(sandbox)?;
+    if is_native {
+        enter_network(control).map_err(failed(wall(Wall::Namespaces)))?;
     }
     if let Some(channel) = given.proxy.take() {
         offer_proxy(&channel).map_err(failed(wall(Wall::Network)))?;
@@ -76,11 +86,11 @@ fn begin(launch: &Launch, mut given: Given) -> Result<Tool, Report> {
         limits::confine(&launch.limits)?;
         if let Some(count) = launch.limits.pids {
             // Those of ours that are counted in the same namespace: this process, and a launcher that made it itself.
-            let ours = if matches!(sandbox.builder, Builder::Native) { 2 } else { 1 };
+            let ours = if is_native { 2 } else { 1 };
             let most = count.saturating_add(ours);
             limits::bound_processes(most).map_err(failed(Stage::Limit(Limit::Pids)))?;
         }
-        close_in(sandbox)
+        walls.close_in()
     })?;
     Ok(Tool { pid: tool, endings })
 }
@@ -98,11 +108,42 @@ fn recognise(sandbox: &Sandbox) -> Result<(), Report> {
     Ok(())
 }
 
-/// The walls that a process can only build around itself.
-fn close_in(sandbox: &Sandbox) -> Result<(), Report> {
-    drop_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
-    rules::enforce(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
-    filter::enforce(sandbox.sockets).map_err(failed(Stage::Wall(Wall::Seccomp)))
+/// Namespaces of the first process's own, besides those it was born in.
+fn enter_namespaces() -> io::Result<()> {
+    let flags = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    nix::sched::unshare(flags)?;
+    Ok(rustix::system::sethostname(b"kiwi")?)
+}
+
+/// Waits for the network that the launcher makes meanwhile, and moves into it.
+fn enter_network(control: &OwnedFd) -> io::Result<()> {
+    let received = wire::receive::<()>(control)?;
+    let network = received.and_then(|((), descriptors)| descriptors.into_iter().next());
+    let network = network.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok(rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?)
+}
+
+/// The walls that a process can only build around itself, ready to be put up.
+struct Walls {
+    rules: Rules,
+    filter: Filter,
+}
+
+impl Walls {
+    fn write(sandbox: &Sandbox) -> Result<Self, Report> {
+        let rules = Rules::write(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
+        let filter = Filter::write(sandbox.sockets).map_err(failed(Stage::Wall(Wall::Seccomp)))?;
+        Ok(Self { rules, filter })
+    }
+
+    fn close_in(self) -> Result<(), Report> {
+        drop_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
+        self.rules.enforce().map_err(failed(Stage::Wall(Wall::Landlock)))?;
+        self.filter.enforce().map_err(failed(Stage::Wall(Wall::Seccomp)))
+    }
 }
 
 fn drop_privileges() -> io::Result<()> {

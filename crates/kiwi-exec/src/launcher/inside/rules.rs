@@ -2,7 +2,7 @@
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
 use std::path::Path;
@@ -13,16 +13,26 @@ use crate::sandbox::{DEVICES, Sandbox, Shown};
 const LEAST: ABI = ABI::V2;
 const BEST: ABI = ABI::V6;
 
-/// Forbids everything but what is shown.
-pub fn enforce(sandbox: &Sandbox) -> io::Result<()> {
-    match restrict(sandbox) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(rustix::io::Errno::OPNOTSUPP.into()),
-        Err(error) => Err(errno(&error)),
+/// Rules that are not yet in force.
+pub struct Rules(RulesetCreated);
+
+impl Rules {
+    /// Writes down that everything is forbidden but what is shown.
+    pub fn write(sandbox: &Sandbox) -> io::Result<Self> {
+        write(sandbox).map(Self).map_err(|error| errno(&error))
+    }
+
+    /// Puts them in force, for this process and all it will start.
+    pub fn enforce(self) -> io::Result<()> {
+        match self.0.restrict_self() {
+            Ok(status) if status.ruleset != RulesetStatus::NotEnforced => Ok(()),
+            Ok(_) => Err(rustix::io::Errno::OPNOTSUPP.into()),
+            Err(error) => Err(errno(&error)),
+        }
     }
 }
 
-fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
+fn write(sandbox: &Sandbox) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(LEAST))?
@@ -50,7 +60,7 @@ fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::ReadDir;
-    let status = ruleset
+    ruleset
         .create()?
         // Folders may be listed: there are none but those that were made for the tool.
         .add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?
@@ -58,9 +68,7 @@ fn restrict(sandbox: &Sandbox) -> Result<bool, RulesetError> {
         .add_rules(path_beneath_rules(DEVICES, devices))?
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST) & !nodes))?
-        .add_rules(path_beneath_rules(sandbox.view.iter().filter(is_entries).map(Shown::at), entries))?
-        .restrict_self()?;
-    Ok(status.ruleset != RulesetStatus::NotEnforced)
+        .add_rules(path_beneath_rules(sandbox.view.iter().filter(is_entries).map(Shown::at), entries))
 }
 
 fn errno(error: &RulesetError) -> io::Error {
