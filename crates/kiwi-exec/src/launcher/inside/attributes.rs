@@ -19,8 +19,7 @@ pub fn add(mount: impl AsFd, attributes: u64) -> io::Result<()> {
     let wanted = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let mount = mount.as_fd();
     let itself: &CStr = c"";
-    // SAFETY: the kernel reads an empty string that ends with a NUL and as many bytes of `wanted` as it is told; both
-    // live until the call is over, and it writes to neither.
+    // SAFETY: the kernel reads an empty string with its NUL and all of `wanted`; both outlive the call, which writes to neither.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
