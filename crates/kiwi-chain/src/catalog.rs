@@ -61,6 +61,18 @@ pub enum Identity {
     },
 }
 
+/// What lies beside a tool for its signature.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Signature {
+    /// Nothing.
+    #[default]
+    None,
+    /// A signature over its integrity, by this key.
+    By(String),
+    /// This file, which is no such signature.
+    Wrong(String),
+}
+
 /// A tool as the catalogue read it.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -74,6 +86,8 @@ pub struct Tool {
     pub integrity: Integrity,
     /// What it must equal.
     pub identity: Identity,
+    /// Who vouches for it.
+    pub signature: Signature,
     /// Where it was found.
     pub space: Space,
     /// Declared category, else the folder path.

@@ -77,13 +77,19 @@ pub enum FileChange {
     Added(String),
     /// Recorded and gone.
     Removed(String),
+    /// A signature that is none of these files.
+    Signature(String),
 }
 
 impl FileChange {
     /// Which file.
     pub fn path(&self) -> &str {
         match self {
-            Self::Content { path, .. } | Self::Mode(path) | Self::Added(path) | Self::Removed(path) => path,
+            Self::Content { path, .. }
+            | Self::Mode(path)
+            | Self::Added(path)
+            | Self::Removed(path)
+            | Self::Signature(path) => path,
         }
     }
 }
@@ -95,19 +101,17 @@ impl std::fmt::Display for FileChange {
             Self::Mode(path) => write!(f, "`{path}` has another executable bit"),
             Self::Added(path) => write!(f, "`{path}` was added"),
             Self::Removed(path) => write!(f, "`{path}` is missing"),
+            Self::Signature(path) => write!(f, "`{path}` is no signature of it"),
         }
     }
 }
 
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "integrity mismatch for {}: computed {}, expected {}",
-            self.tool,
-            self.computed.short(),
-            self.expected.short()
-        )?;
+        write!(f, "integrity mismatch for {}", self.tool)?;
+        if self.computed != self.expected {
+            write!(f, ": computed {}, expected {}", self.computed.short(), self.expected.short())?;
+        }
         if self.record_missing {
             write!(f, ": its install record is gone")?;
         }

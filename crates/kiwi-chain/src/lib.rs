@@ -26,7 +26,7 @@ mod validate;
 mod verify;
 
 pub use cache::Cache;
-pub use catalog::{Candidate, Catalog, Form, Identity, Tool};
+pub use catalog::{Candidate, Catalog, Form, Identity, Signature, Tool};
 pub use container::{ContainerCall, ImageBuild, Volume};
 pub use error::{ChainError, FileChange, Mismatch, Requirement};
 pub use http::{AuthCall, AuthScheme, HttpBody, HttpCall};

@@ -3,20 +3,32 @@
 use kiwi_model::FileEntry;
 use std::collections::BTreeMap;
 
-use crate::catalog::{Identity, Tool};
+use crate::catalog::{Identity, Signature, Tool};
 use crate::error::{FileChange, Mismatch};
 
-/// Compares a tool's computed integrity with the identity that applies to it.
+/// Compares a tool's computed integrity with the identity that applies to it, and with its signature.
 pub fn verify(tool: &Tool) -> Result<(), Mismatch> {
     let (expected, recorded, record_missing) = match &tool.identity {
-        Identity::Computed => return Ok(()),
-        Identity::Recorded { integrity, .. } if *integrity == tool.integrity => return Ok(()),
+        Identity::Computed => return signed(tool),
+        Identity::Recorded { integrity, .. } if *integrity == tool.integrity => return signed(tool),
         Identity::Recorded { integrity, files } => (*integrity, files.as_slice(), false),
         Identity::RecordMissing { noted } => (*noted, [].as_slice(), true),
     };
     let computed: Vec<FileEntry> = tool.files.iter().map(|file| file.entry.clone()).collect();
     let changes = if record_missing { Vec::new() } else { changes(recorded, &computed) };
     Err(Mismatch { tool: tool.name(), computed: tool.integrity, expected, changes, record_missing })
+}
+
+/// A signature that is there has to be one of this tool.
+fn signed(tool: &Tool) -> Result<(), Mismatch> {
+    let Signature::Wrong(file) = &tool.signature else { return Ok(()) };
+    Err(Mismatch {
+        tool: tool.name(),
+        computed: tool.integrity,
+        expected: tool.integrity,
+        changes: vec![FileChange::Signature(file.clone())],
+        record_missing: false,
+    })
 }
 
 /// What differs between two lists of files, by path.

@@ -62,9 +62,14 @@ impl Kernel {
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
         let upstreams = upstream::servers(&spaces, &host, &launcher, &http, &vault);
-        let finder = Arc::new(Finder::new(&spaces, &upstreams, &admission, &host, &config));
+        let catalogue = Catalogue {
+            spaces: Arc::clone(&spaces),
+            upstreams: Arc::clone(&upstreams),
+            signed: config.require_signature.clone(),
+        };
+        let finder = Arc::new(Finder::new(&catalogue, &admission, &host, &config));
         let planner = Arc::new(Planner {
-            catalogue: Catalogue { spaces: Arc::clone(&spaces), upstreams: Arc::clone(&upstreams) },
+            catalogue,
             caches: Caches::default(),
             validation: match config.mode {
                 kiwi_space::Mode::Strict => Mode::Strict,

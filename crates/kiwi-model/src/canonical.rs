@@ -6,6 +6,8 @@
 use serde_json::{Number, Value};
 use std::fmt::Write;
 
+use crate::Digest;
+
 /// A value that has no canonical form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CanonicalError {
@@ -77,6 +79,11 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
     }
     out.push_str(rest);
     out.push('"');
+}
+
+/// A digest, quoted.
+pub(crate) fn write_digest(out: &mut String, digest: Digest) {
+    digest.spell(|digits| ["\"sha256:", digits, "\""].iter().for_each(|part| out.push_str(part)));
 }
 
 fn write_escape(out: &mut String, character: char) {

@@ -41,12 +41,17 @@ impl Digest {
 
     /// The 64 hex digits alone.
     pub fn hex(&self) -> String {
-        let mut hex = String::with_capacity(64);
-        for byte in self.0 {
-            hex.push(hex_digit(byte >> 4));
-            hex.push(hex_digit(byte & 15));
+        self.spell(|digits| digits.to_owned())
+    }
+
+    /// Hands on the 64 hex digits. Every record has many of them.
+    pub(crate) fn spell<T>(&self, to: impl FnOnce(&str) -> T) -> T {
+        let mut digits = [0; 64];
+        for ([high, low], byte) in digits.as_chunks_mut().0.iter_mut().zip(self.0) {
+            (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 15));
         }
-        hex
+        // They are ASCII.
+        to(std::str::from_utf8(&digits).unwrap_or_default())
     }
 
     /// `sha256:` and the first digits: enough for a person to compare by eye.
@@ -63,8 +68,8 @@ fn nibble(digit: u8) -> Option<u8> {
     }
 }
 
-fn hex_digit(nibble: u8) -> char {
-    char::from(if nibble < 10 { b'0' + nibble } else { b'a' + (nibble - 10) })
+fn hex_digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' + (nibble - 10) }
 }
 
 impl PartialEq for Digest {
@@ -82,7 +87,8 @@ impl std::hash::Hash for Digest {
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        self.spell(|digits| f.write_str(digits))
     }
 }
 
@@ -101,7 +107,7 @@ impl TryFrom<String> for Digest {
 
 impl From<Digest> for String {
     fn from(digest: Digest) -> Self {
-        digest.to_string()
+        digest.spell(|digits| ["sha256:", digits].concat())
     }
 }
 

@@ -1,6 +1,6 @@
 //! From files to a tool: what it says, who it is. The same for every space and form.
 
-use kiwi_chain::{Form, Identity, Tool, changes};
+use kiwi_chain::{Form, Identity, Signature, Tool, changes};
 use kiwi_model::manifest::Source;
 use kiwi_model::yaml::{self, Document};
 use kiwi_model::{Content, File, FileEntry, Integrity, Manifest, ManifestError, Space, ToolId, integrity_of};
@@ -103,6 +103,7 @@ impl Raw<'_> {
             files: self.files,
             integrity,
             identity,
+            signature: Signature::None,
             space: self.space,
             category,
             path: self.path,

@@ -13,6 +13,7 @@ use crate::kind::{Item, Kind, MANIFEST};
 use crate::modules::{is_own, modules};
 use crate::packages::{Evidence, Records};
 use crate::root::Root;
+use crate::signature;
 use crate::take::LargeFiles;
 
 /// Tools of this many bytes together are kept.
@@ -35,6 +36,7 @@ pub(crate) struct ToolKey {
     pub(crate) path: String,
     pub(crate) files: Vec<FileEntry>,
     pub(crate) evidence: (Option<kiwi_model::Digest>, Option<kiwi_model::Digest>),
+    pub(crate) signature: Option<Vec<u8>>,
 }
 
 impl Caches {
@@ -97,6 +99,7 @@ impl Loader<'_> {
             path: show(&self.root.absolute(&main_file(item, &files))),
             files: files.iter().map(|file| file.entry.clone()).collect(),
             evidence: evidence.key(),
+            signature: signature::read(self.root, &signature::beside(item))?,
         };
         if let Some(tool) = self.caches.tools.get(&key)
             && self.has_same_modules(item, &tool, &key)?
@@ -105,7 +108,11 @@ impl Loader<'_> {
             return Ok(tool);
         }
         self.caches.counters.add(Counter::ToolMisses);
-        let tool = Arc::new(self.build(item, &item.relative(), key.path.clone(), files, &evidence)?);
+        let mut tool = self.build(item, &item.relative(), key.path.clone(), files, &evidence)?;
+        if let Some(bytes) = &key.signature {
+            tool.signature = signature::judge(bytes, &tool, || signature::beside(item));
+        }
+        let tool = Arc::new(tool);
         self.caches.tools.insert(key, Arc::clone(&tool));
         Ok(tool)
     }

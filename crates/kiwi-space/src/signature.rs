@@ -1,13 +1,17 @@
 //! Signatures of items: a file beside the item, over its integrity, by the user's key.
 
+use kiwi_chain::{Signature, Tool};
 use kiwi_model::Space;
 use serde::{Deserialize, Serialize};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::durable;
 use crate::error::{PathProblem, SpaceError};
 use crate::gather::SIGNATURE;
 use crate::keys::{KeyPurpose, PublicKey};
+use crate::kind::{Item, Kind, MANIFEST};
+use crate::root::Root;
 use crate::settings::lies_in;
 use crate::spaces::Spaces;
 
@@ -50,6 +54,21 @@ impl Spaces {
         Ok((file, signature))
     }
 
+    /// Takes away the signature of an item of the project that is another now, or none. One that has none keeps none.
+    pub fn unsign(&self, item: &Path) -> Result<(), SpaceError> {
+        let home = self.home(Space::Project).ok_or(SpaceError::NoSpace { space: Space::Project })?;
+        let file = place(&home.folder.join(item));
+        if !lies_in(&file, &home.ai) {
+            return Ok(());
+        }
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(SpaceError::unwritable(file, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The user's signature over an integrity; their key is made where they have none.
     pub fn signature(&self, integrity: &str) -> Result<ItemSignature, SpaceError> {
         let key = self.keys()?.get_or_make(KeyPurpose::User)?;
@@ -58,6 +77,41 @@ impl Spaces {
             key: key.public().to_string(),
             signature: key.sign(message(integrity).as_bytes()),
         })
+    }
+}
+
+/// No signature is longer.
+const MOST_BYTES: u64 = 4096;
+
+/// Where the signature of an item lies, from its space's root.
+pub(crate) fn beside(item: &Item) -> String {
+    match item {
+        Item::Package { .. } | Item::Tool { kind: Kind::Folder, .. } => {
+            format!("{}/{SIGNATURE}", item.relative())
+        }
+        Item::Tool { .. } => format!("{}.{SIGNATURE}", item.relative()),
+    }
+}
+
+/// What lies there, if anything does.
+pub(crate) fn read(root: &Root, relative: &str) -> Result<Option<Vec<u8>>, SpaceError> {
+    let opened = match root.open_file(relative) {
+        Err(error) if error.is_absent() => return Ok(None),
+        opened => opened?,
+    };
+    let mut bytes = Vec::new();
+    let read = opened.file.take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| SpaceError::unreadable(root.absolute(relative), error))?;
+    Ok(Some(bytes))
+}
+
+/// Whether these bytes are a signature of a tool.
+pub(crate) fn judge(bytes: &[u8], tool: &Tool, file: impl FnOnce() -> String) -> Signature {
+    match serde_json::from_slice::<ItemSignature>(bytes) {
+        Ok(signature) if signature.integrity == tool.integrity.to_string() && signature.is_sound() => {
+            Signature::By(signature.key)
+        }
+        _ => Signature::Wrong(file()),
     }
 }
 
@@ -71,7 +125,7 @@ fn place(item: &Path) -> PathBuf {
         return item.join(SIGNATURE);
     }
     let name = item.file_name().unwrap_or_default().to_string_lossy();
-    if name == "tool.yaml" {
+    if name == MANIFEST || item.with_file_name(MANIFEST).is_file() {
         item.with_file_name(SIGNATURE)
     } else {
         item.with_file_name(format!("{name}.{SIGNATURE}"))

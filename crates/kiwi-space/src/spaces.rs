@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::error::SpaceError;
 use crate::index::Index;
-use crate::keys::Keys;
+use crate::keys::{KeyPurpose, Keys};
 use crate::kind::Item;
 use crate::loader::{Caches, Loader};
 use crate::locks::Locks;
@@ -136,6 +136,15 @@ impl Spaces {
     pub fn signers(&self) -> Result<Signers, SpaceError> {
         let user = self.ai(Space::User).ok_or(SpaceError::NoSpace { space: Space::User })?;
         Ok(Signers::new(user.join("signers")))
+    }
+
+    /// Whether a key's signatures count here: the user has said so, or it is their own.
+    pub fn trusts(&self, key: &str) -> Result<bool, SpaceError> {
+        let is_own = || {
+            let own = self.keys().and_then(|keys| keys.get(KeyPurpose::User));
+            own.is_ok_and(|own| own.is_some_and(|own| own.public().to_string() == key))
+        };
+        Ok(self.signers()?.has(key)? || is_own())
     }
 
     /// A digest over the project's configuration; `None` without a project.

@@ -130,8 +130,13 @@ impl System {
         let inside = |file: &Embedded| file.path.get(prefix..).unwrap_or_default().to_owned();
         // The bytes are hashed at every load: they may have been patched since the binary was built.
         let now: Vec<FileEntry> = embedded.iter().map(|file| file.entry_now(&inside(file))).collect();
-        let key =
-            ToolKey { space: Space::System, path: shown.clone(), files: now.clone(), evidence: (None, None) };
+        let key = ToolKey {
+            space: Space::System,
+            path: shown.clone(),
+            files: now.clone(),
+            evidence: (None, None),
+            signature: None,
+        };
         if let Some(tool) = caches.tools.get(&key) {
             caches.counters.add(Counter::ToolHits);
             return Ok(tool);

@@ -22,9 +22,13 @@ fn a_folder_with_a_manifest() {
     ground.write("tools/data/etl/cleaner/tool.yaml", manifest("cleaner", "2.1.0"));
     set_executable(&ground.write("tools/data/etl/cleaner/main.sh", "echo\n"), true);
     ground.write("tools/data/etl/cleaner/deep/er/table.csv", "a,b\n");
-    ground.write("tools/data/etl/cleaner/kiwi.sig", "signature");
     ground.write("tools/data/etl/cleaner/deep/kiwi.sig", "an ordinary file");
+    let integrity = ground.one("cleaner").integrity;
+    let item = ground.ai("tools/data/etl/cleaner");
+    let (file, _) = ground.spaces().sign(&item, &integrity.to_string()).expect("signature");
+    assert_eq!(file, item.join("kiwi.sig"));
     let tool = ground.one("cleaner");
+    assert_eq!(tool.integrity, integrity);
     assert_eq!(paths(&tool), ["deep/er/table.csv", "deep/kiwi.sig", "main.sh", "tool.yaml"]);
     assert_eq!((tool.category.as_str(), tool.form, tool.space), ("data/etl", Form::Folder, Space::Project));
     assert_eq!(tool.path, ground.ai("tools/data/etl/cleaner/tool.yaml").display().to_string());

@@ -207,3 +207,83 @@ fn a_flipped_runner_of_a_runtime_runs_as_it_was_reported() {
 fn unreachable_outcome(got: &(i32, Option<&str>), out: &serde_json::Value) -> ! {
     panic!("{got:?}: {out:#}")
 }
+
+const SAY: &str = "# kiwi: version: \"1.0.0\"\n# kiwi: description: Says something\necho said\n";
+
+fn sign(env: &TestEnvironment) {
+    let words = ["run", "kiwi.sign", "item_type=tool", "item_id=say", "path=.ai/tools/say.sh"];
+    let (code, signed) = env.json(&words);
+    assert_eq!((code, &signed["result"]["signed"]), (0, &true.into()), "{signed}");
+}
+
+/// Whether it was signed or not, whoever asks for signatures or not: a signature that is there is one of the tool.
+#[test]
+fn a_wrong_signature_stops_a_tool() {
+    let env = TestEnvironment::new();
+    let tool = env.write("tools/say.sh", SAY);
+    sign(&env);
+    assert_eq!(env.run(&["run", "say"]).stdout, "said\n");
+    let file = tool.with_file_name("say.sh.kiwi.sig");
+    let signature = std::fs::read_to_string(&file).unwrap();
+    let other = signature.replace("\"signature\": \"", "\"signature\": \"00");
+    for (text, script) in [
+        ("nonsense", SAY),
+        (other.as_str(), SAY),
+        (signature.as_str(), "# kiwi: version: \"1.0.0\"\necho other\n"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        std::fs::write(&tool, script).unwrap();
+        let (code, refused) = env.json(&["run", "say"]);
+        assert_eq!((code, &refused["error"]["kind"]), (3, &"integrity_mismatch".into()), "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("say.sh.kiwi.sig"), "{message}");
+        let (_, found) = env.json(&["search", "says something"]);
+        assert!(!found.to_string().contains("\"say\""), "{found}");
+    }
+    // Signed again it is itself again, and so it is without a signature.
+    sign(&env);
+    assert_eq!(env.run(&["run", "say"]).stdout, "other\n");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(env.run(&["run", "say"]).stdout, "other\n");
+}
+
+#[test]
+fn where_signatures_are_asked_for_tools_without_one_do_not_run() {
+    for (section, refused) in [("project", true), ("user", false), ("registry", false)] {
+        let env = TestEnvironment::new();
+        env.write("tools/say.sh", SAY);
+        env.write_user("config/kiwi.toml", format!("[trust]\nrequire_signature = [\"{section}\"]\n"));
+        let (code, ran) = env.json(&["run", "say"]);
+        let (_, found) = env.json(&["search", "says something"]);
+        assert_eq!(found.to_string().contains("\"say\""), !refused, "{section}: {found}");
+        if refused {
+            assert_eq!((code, &ran["error"]["kind"]), (3, &"denied".into()), "{ran}");
+            sign(&env);
+            let (_, found) = env.json(&["search", "says something"]);
+            assert!(found.to_string().contains("\"say\""), "{found}");
+        }
+        assert_eq!(env.run(&["run", "say"]).stdout, "said\n", "{section}");
+    }
+}
+
+/// A key that nobody here trusts signs nothing, and that is said.
+#[test]
+fn a_signature_by_an_unknown_key_is_none() {
+    let (author, env) = (TestEnvironment::new(), TestEnvironment::new());
+    let tool = author.write("tools/say.sh", SAY);
+    sign(&author);
+    let copy = env.write("tools/say.sh", SAY);
+    let file = "say.sh.kiwi.sig";
+    std::fs::copy(tool.with_file_name(file), copy.with_file_name(file)).unwrap();
+    let (code, ran) = env.json(&["run", "say"]);
+    assert_eq!((code, &ran["result"]), (0, &"said\n".into()), "{ran}");
+    assert!(ran["warnings"].to_string().contains("is not trusted here"), "{ran}");
+    env.write_user("config/kiwi.toml", "[trust]\nrequire_signature = [\"project\"]\n");
+    let (code, ran) = env.json(&["run", "say"]);
+    assert_eq!((code, &ran["error"]["kind"]), (3, &"denied".into()), "{ran}");
+    let signature: kiwi_space::ItemSignature =
+        serde_json::from_slice(&std::fs::read(copy.with_file_name(file)).unwrap()).unwrap();
+    assert_eq!(env.run(&["trust", "key", "add", &signature.key, "--name", "author"]).code, 0);
+    let (code, ran) = env.json(&["run", "say"]);
+    assert_eq!((code, ran["warnings"].as_array().map_or(0, Vec::len)), (0, 0), "{ran}");
+}

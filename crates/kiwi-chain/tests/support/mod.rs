@@ -9,7 +9,9 @@
 )]
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use kiwi_chain::{Caches, Candidate, Catalog, ChainError, Form, Identity, Mode, Pins, Plan, Tool, plan};
+use kiwi_chain::{
+    Caches, Candidate, Catalog, ChainError, Form, Identity, Mode, Pins, Plan, Signature, Tool, plan,
+};
 use kiwi_model::manifest::Source;
 use kiwi_model::{
     Content, Digest, Fault, File, FileEntry, Manifest, Space, ToolId, ToolRef, integrity_of, yaml,
@@ -49,6 +51,7 @@ impl Memory {
             files,
             integrity,
             identity: Identity::Computed,
+            signature: Signature::None,
             space,
             category,
             form: Form::Folder,

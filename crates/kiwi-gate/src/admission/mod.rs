@@ -15,7 +15,7 @@ use kiwi_rules::{
 };
 use kiwi_space::{Config, ProfileMode, Spaces};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::host::Host;
@@ -97,8 +97,7 @@ impl Admission {
         let leaf = plan.tools().first();
         let tool = leaf.map(|leaf| leaf.manifest.tool_id.as_str()).unwrap_or_default();
         let mut objections = Vec::new();
-        let read: Vec<String> =
-            registry.reads(tool).into_iter().filter(|path| path.starts_with("state")).collect();
+        let read = registry.reads_of_state(tool);
         let state = if read.is_empty() {
             Map::new()
         } else {
@@ -156,7 +155,7 @@ impl Admission {
 }
 
 /// The part of the state that rules looked at.
-fn concerned(state: &Map<String, Value>, read: &[String]) -> Map<String, Value> {
+fn concerned(state: &Map<String, Value>, read: &BTreeSet<&str>) -> Map<String, Value> {
     let is_read = |name: &str| {
         read.iter().any(|path| {
             path.strip_prefix("state").is_some_and(|rest| {

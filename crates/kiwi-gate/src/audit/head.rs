@@ -7,7 +7,6 @@
 use kiwi_model::Digest;
 use kiwi_model::record::JournalEntry;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 use super::signed::Signed;
 
@@ -147,8 +146,8 @@ impl Head {
 
 /// The line of an entry.
 pub(crate) fn entry_line(out: &mut String, entry: &str, text: &str) {
-    // The text brings its own line break; writing to a String cannot fail.
-    let _ = write!(out, "entry {entry}\t{text}");
+    // The text brings its own line break.
+    ["entry ", entry, "\t", text].iter().for_each(|part| out.push_str(part));
 }
 
 /// The line of a signature.

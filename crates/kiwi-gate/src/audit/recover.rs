@@ -16,7 +16,7 @@ pub(super) fn complete(place: &Place, head: &Head, from: usize) -> std::io::Resu
     let mut files: BTreeMap<&str, (u64, String, Vec<u64>)> = BTreeMap::new();
     let (mut before, mut entries) = (head.base.journal, String::new());
     for (number, kept) in head.kept.iter().enumerate() {
-        let entry = kept.entry.to_text() + "\n";
+        let entry = kept.entry.clone().sealed().1 + "\n";
         if number < from {
             before += entry.len() as u64;
             continue;

@@ -250,10 +250,9 @@ impl Writer {
                 prev,
                 hash: sealed.hash,
             };
-            let entry = entry.sealed();
+            let (entry, written) = entry.sealed();
             *end = End { seq: entry.seq, hash: Some(sealed.hash), len: end.len + text.len() as u64 };
             prev = Some(entry.hash);
-            let written = entry.to_text();
             entry_line(&mut draft.head, &written, &text);
             draft.journal.push_str(&written);
             draft.journal.push('\n');

@@ -18,10 +18,9 @@ pub use kept::Keeping;
 pub use step::{Hurried, Progress};
 pub use tier::{TierCheck, TierState};
 
-use kiwi_mcp::Upstreams;
 use kiwi_model::{ErrorKind, Fault, Space};
 use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Prospect, Query, SearchError, View};
-use kiwi_space::{Config, Spaces, Transport};
+use kiwi_space::{Config, Transport};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -180,20 +179,19 @@ struct Made {
 
 impl Finder {
     pub fn new(
-        spaces: &Arc<Spaces>,
-        upstreams: &Arc<Upstreams>,
+        catalogue: &Catalogue,
         admission: &Arc<Admission>,
         host: &Arc<Host>,
         config: &Arc<Config>,
     ) -> Self {
         Self {
-            catalogue: Arc::new(Catalogue { spaces: Arc::clone(spaces), upstreams: Arc::clone(upstreams) }),
+            catalogue: Arc::new(catalogue.clone()),
             admission: Arc::clone(admission),
             host: Arc::clone(host),
             config: Arc::clone(config),
             made: OnceLock::new(),
             is_kept: AtomicBool::new(false),
-            usage: Usage::new(spaces.ai(Space::User), config.search.usage),
+            usage: Usage::new(catalogue.spaces.ai(Space::User), config.search.usage),
         }
     }
 

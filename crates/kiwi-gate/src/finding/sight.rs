@@ -76,7 +76,8 @@ impl<'a> Sight<'a> {
         let order = super::ORDER.into_iter().filter(|it| self.here.has(*it));
         for nearer in order {
             // What was sound when it was indexed and was not touched since is sound, and need not be read.
-            if nearer == space && item.is_alone && self.catalogue.spaces.is_still(space, &id, key, it.stamp) {
+            let may_be_still = nearer == space && item.is_alone && !self.catalogue.may_want_signature(space);
+            if may_be_still && self.catalogue.spaces.is_still(space, &id, key, it.stamp) {
                 return true;
             }
             match self.catalogue.candidates(&id, nearer) {

@@ -160,12 +160,11 @@ impl Sharing<'_> {
     }
 
     fn judge_signatures(&self, releases: &[&Release]) -> Result<Vec<String>, Fault> {
-        let signers = self.spaces().signers().map_err(|error| error.fault())?;
         let mut warnings = Vec::new();
         for release in releases {
             let key = release.signature.as_ref().map(|signature| signature.key.clone());
             let is_trusted = match &key {
-                Some(key) => signers.has(key).map_err(|error| error.fault())? || self.is_own(key),
+                Some(key) => self.spaces().trusts(key).map_err(|error| error.fault())?,
                 None => false,
             };
             if is_trusted {
@@ -179,12 +178,6 @@ impl Sharing<'_> {
             }
         }
         Ok(warnings)
-    }
-
-    /// Whether a key is the user's own.
-    fn is_own(&self, key: &str) -> bool {
-        let own = self.spaces().keys().and_then(|keys| keys.get(kiwi_space::KeyPurpose::User));
-        own.is_ok_and(|own| own.is_some_and(|own| own.public().to_string() == key))
     }
 
     fn land(&self, fetched: &Fetched, space: Space) -> Result<Vec<String>, Fault> {

@@ -9,8 +9,15 @@ use crate::stage::{Call, Reply};
 
 impl Dispatch {
     /// Signs what the tool found sound, where its manifest says that this is what it is for. No process ever sees the key.
+    /// What the tool replaced is no longer what was signed.
     pub(super) fn signed(&self, call: &Call<'_>, reply: Reply) -> Reply {
-        if reply.failure.is_some() || !is_for(call, "signs") {
+        if reply.failure.is_some() {
+            return reply;
+        }
+        if is_for(call, "replaces") {
+            return self.unsigned(call, reply);
+        }
+        if !is_for(call, "signs") {
             return reply;
         }
         match self.sign(call, &reply.result) {
@@ -29,6 +36,16 @@ impl Dispatch {
             self.spaces.sign(Path::new(path), integrity).map_err(|error| error.fault())?;
         let file = file.strip_prefix(&self.project).unwrap_or(&file);
         Ok(json!({"signed": true, "key": signature.key, "signature_file": file}))
+    }
+}
+
+impl Dispatch {
+    fn unsigned(&self, call: &Call<'_>, reply: Reply) -> Reply {
+        let path = call.params.get("path").and_then(Value::as_str).unwrap_or_default();
+        match self.spaces.unsign(Path::new(path)) {
+            Ok(()) => reply,
+            Err(error) => Reply { failure: Some(error.fault()), ..reply },
+        }
     }
 }
 

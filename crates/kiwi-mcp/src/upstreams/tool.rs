@@ -1,6 +1,6 @@
 //! What a server offers, as a tool like any other.
 
-use kiwi_chain::{Form, Identity, Tool};
+use kiwi_chain::{Form, Identity, Signature, Tool};
 use kiwi_model::manifest::{Manifest, Source};
 use kiwi_model::yaml::Document;
 use kiwi_model::{ToolId, Version, integrity_of};
@@ -102,6 +102,7 @@ fn synthesise(server: &Server, id: &ToolId, own: &Value) -> Option<Tool> {
         files: Vec::new(),
         integrity,
         identity: Identity::Computed,
+        signature: Signature::None,
         space: server.space,
         category: NAMESPACE.to_owned(),
         path,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::canonical::write_string;
+use crate::canonical::{write_digest, write_string};
 use crate::{Digest, Hasher};
 
 /// Names one line of one file of the audit log, linked to the entry before.
@@ -27,16 +27,14 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// Links an entry to the one before: `hash` is computed, whatever it was.
+    /// Links an entry to the one before: `hash` is computed, whatever it was. Also as it is written: canonical JSON, no
+    /// line break.
     #[must_use]
-    pub fn sealed(mut self) -> Self {
-        self.hash = Digest::of(self.write(None).as_bytes());
-        self
-    }
-
-    /// As it is written: canonical JSON, no line break.
-    pub fn to_text(&self) -> String {
-        self.write(Some(self.hash))
+    pub fn sealed(mut self) -> (Self, String) {
+        let (mut text, place) = self.write();
+        self.hash = Digest::of(text.as_bytes());
+        text.insert_str(place, &self.hash.spell(|digits| [",\"hash\":\"sha256:", digits, "\""].concat()));
+        (self, text)
     }
 
     /// Reads an entry exactly as it is written; `None` for anything else. By hand, since a log has as many of these as
@@ -65,21 +63,24 @@ impl JournalEntry {
         is_good.then(|| Self { n, file: file.to_owned(), seq, at, line, text: written, prev, hash })
     }
 
-    fn write(&self, hash: Option<Digest>) -> String {
+    /// Everything but the hash, and where that belongs.
+    fn write(&self) -> (String, usize) {
         let mut out = String::with_capacity(448);
         // Writing to a String cannot fail.
         let _ = write!(out, "{{\"at\":{},\"file\":", self.at);
         write_string(&mut out, &self.file);
-        if let Some(hash) = hash {
-            let _ = write!(out, ",\"hash\":\"{hash}\"");
-        }
-        let _ = write!(out, ",\"line\":\"{}\",\"n\":{},\"prev\":", self.line, self.n);
+        let place = out.len();
+        out.push_str(",\"line\":");
+        write_digest(&mut out, self.line);
+        let _ = write!(out, ",\"n\":{},\"prev\":", self.n);
         match self.prev {
-            Some(prev) => _ = write!(out, "\"{prev}\""),
+            Some(prev) => write_digest(&mut out, prev),
             None => out.push_str("null"),
         }
-        let _ = write!(out, ",\"seq\":{},\"text\":\"{}\"}}", self.seq, self.text);
-        out
+        let _ = write!(out, ",\"seq\":{},\"text\":", self.seq);
+        write_digest(&mut out, self.text);
+        out.push('}');
+        (out, place)
     }
 }
 
@@ -108,8 +109,7 @@ mod tests {
             let file = "2026-01-01/x-1.jsonl".to_owned();
             let entry =
                 JournalEntry { n: 7, file, seq: 3, at: 99, line: digest, text: digest, prev, hash: digest };
-            let entry = entry.sealed();
-            let text = entry.to_text();
+            let (entry, text) = entry.sealed();
             let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(crate::canonical(&value).unwrap(), text);
             value.as_object_mut().unwrap().remove("hash");

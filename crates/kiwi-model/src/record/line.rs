@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{CallResult, ChainEntry, DecisionNote, LockNote, PermissionNote, Record};
-use crate::canonical::{write_string, write_value};
+use crate::canonical::{write_digest, write_string, write_value};
 use crate::{CanonicalError, Digest};
 
 /// A line of the audit log.
@@ -51,7 +51,7 @@ impl Line {
         let mut text = String::with_capacity(1024);
         let place = write(&mut text, seq, record, prev)?;
         let hash = Digest::of(text.as_bytes());
-        text.insert_str(place, &format!("\"hash\":\"{hash}\","));
+        text.insert_str(place, &hash.spell(|digits| ["\"hash\":\"sha256:", digits, "\","].concat()));
         Ok(Sealed { text, hash })
     }
 
@@ -225,7 +225,8 @@ impl<'a> Object<'a> {
 
     fn digest(&mut self, name: &str, value: Option<Digest>) {
         if let Some(value) = value {
-            self.raw(name, &format!("\"{value}\""));
+            self.key(name);
+            write_digest(self.out, value);
         }
     }
 

@@ -56,6 +56,8 @@ pub struct RuleSummary {
 pub struct RuleRegistry {
     /// In the order of evaluation.
     rules: Vec<Rule>,
+    /// What each of them reads of the state.
+    state: Vec<BTreeSet<String>>,
     examples: usize,
     index: Index,
     version: Digest,
@@ -68,13 +70,26 @@ impl RuleRegistry {
         let (mut rules, examples) = load::load(files)?;
         rules.sort_by(|a, b| b.specificity.cmp(&a.specificity).then_with(|| a.name.cmp(&b.name)));
         let (index, version) = (Index::new(&rules), version(&rules));
-        Ok(Self { rules, examples, index, version, refusal: None })
+        let of_state = |rule| {
+            let mut reads = reads::reads(std::iter::once(rule));
+            reads.retain(|path| path.starts_with("state"));
+            reads
+        };
+        let state = rules.iter().map(of_state).collect();
+        Ok(Self { rules, state, examples, index, version, refusal: None })
     }
 
     /// The ruleset that stands in for one that did not load: it denies every call and says why.
     pub fn refusing(reason: DenialReason) -> Self {
         let version = Digest::of(format!("{ENGINE_VERSION} refuses: {}", reason.serialise()).as_bytes());
-        Self { rules: Vec::new(), examples: 0, index: Index::default(), version, refusal: Some(reason) }
+        Self {
+            rules: Vec::new(),
+            state: Vec::new(),
+            examples: 0,
+            index: Index::default(),
+            version,
+            refusal: Some(reason),
+        }
     }
 
     /// `sha256:` and 64 digits over what the rules mean: the same for any order and layout of files.
@@ -121,6 +136,12 @@ impl RuleRegistry {
     /// these cannot be replayed with certainty.
     pub fn reads(&self, tool: &str) -> BTreeSet<String> {
         reads::reads(self.concerning(tool))
+    }
+
+    /// What of the state they look at, as it was found out when they were loaded: every call asks.
+    pub fn reads_of_state(&self, tool: &str) -> BTreeSet<&str> {
+        let read = self.index.candidates(tool).into_iter().filter_map(|at| self.state.get(at));
+        read.flatten().map(String::as_str).collect()
     }
 
     /// The rules that could say anything about a tool, in the order of evaluation.

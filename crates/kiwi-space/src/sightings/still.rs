@@ -6,12 +6,13 @@ use super::mark::Moment;
 use crate::kind::Kind;
 use crate::packages;
 use crate::root::Root;
+use crate::signature;
 use crate::spaces::Spaces;
 
 impl Spaces {
     /// Whether the tool at a key is the only one of its name in its space, can be opened, and has the stamp that it had
     /// once. Then it is what it was, the modules aside that it shares with others. `false` only means that it has to be read
-    /// to know: so it is for tools of more than one file.
+    /// to know: so it is for tools of more than one file, and for signed ones.
     pub fn is_still(&self, space: Space, id: &ToolId, key: &str, stamp: u64) -> bool {
         let Some(home) = self.home(space).filter(|_| !id.is_reserved()) else { return false };
         let Ok(Some(root)) = Root::open(&home.ai) else { return false };
@@ -24,5 +25,6 @@ impl Spaces {
             && packages::versions(&root, id).is_ok_and(|(versions, _)| versions.is_empty())
             && mark().is_some_and(|mark| moment.stamp(mark) == stamp)
             && root.open_file(key).is_ok()
+            && root.stat(&signature::beside(item)).is_none()
     }
 }

@@ -18,9 +18,9 @@ const SAME_PART: f64 = 0.5;
 /// Whether two calls of one tool are nearly the same.
 pub(super) fn is_near(earlier: &Seen, later: &Seen, threshold: f64) -> bool {
     earlier.tool == later.tool
-        && !names_another(earlier, later)
-        && is_similar(&earlier.text, &later.text, threshold)
         && is_close(earlier.size, later.size, threshold)
+        && is_similar(&earlier.text, &later.text, threshold)
+        && !names_another(earlier, later)
 }
 
 /// Whether some number is another one in each of these calls.
@@ -104,11 +104,14 @@ fn foreign_bytes(one: &[u8], other: &[u8]) -> usize {
 
 /// Whether some value without blanks, a name, differs in a whole part.
 fn names_another(earlier: &Seen, later: &Seen) -> bool {
-    let known: HashMap<&str, &Leaf> =
-        earlier.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)).collect();
-    later.leaves.iter().any(|(path, leaf)| match (known.get(path.as_str()), leaf) {
-        (Some(Leaf::Text(one)), Leaf::Text(other)) => one != other && are_two_names(one, other),
-        _ => false,
+    later.leaves.iter().enumerate().any(|(at, (path, leaf))| {
+        // Calls that are alike have the same values in the same order.
+        let at_once = earlier.leaves.get(at).filter(|(own, _)| own == path);
+        let known = at_once.or_else(|| earlier.leaves.iter().find(|(own, _)| own == path));
+        match (known, leaf) {
+            (Some((_, Leaf::Text(one))), Leaf::Text(other)) => one != other && are_two_names(one, other),
+            _ => false,
+        }
     })
 }
 

@@ -15,16 +15,19 @@ struct State {
 /// An automaton that is built from left to right. Its last state accepts.
 #[derive(Debug, Clone)]
 pub(super) struct Automaton {
+    /// Most patterns begin with what they say: a state for each of these characters, which leads to the next one only.
+    begins: Vec<char>,
+    /// The states behind.
     states: Vec<State>,
 }
 
 impl Automaton {
     pub fn new() -> Self {
-        Self { states: vec![State::default()] }
+        Self { begins: Vec::new(), states: vec![State::default()] }
     }
 
     fn last(&self) -> usize {
-        self.states.len().saturating_sub(1)
+        self.begins.len() + self.states.len().saturating_sub(1)
     }
 
     fn grow(&mut self) -> usize {
@@ -32,15 +35,31 @@ impl Automaton {
         self.last()
     }
 
+    fn state(&self, number: usize) -> Option<&State> {
+        self.states.get(number.checked_sub(self.begins.len())?)
+    }
+
+    fn state_mut(&mut self, number: usize) -> Option<&mut State> {
+        self.states.get_mut(number.checked_sub(self.begins.len())?)
+    }
+
     fn edge(&mut self, from: usize, on: Set, to: usize) {
-        if let Some(state) = self.states.get_mut(from) {
+        if let Some(state) = self.state_mut(from) {
             state.edges.push((on, to));
         }
     }
 
     fn free(&mut self, from: usize, to: usize) {
-        if let Some(state) = self.states.get_mut(from) {
+        if let Some(state) = self.state_mut(from) {
             state.free.push(to);
+        }
+    }
+
+    /// This character.
+    pub fn letter(&mut self, c: char) {
+        match self.states.as_slice() {
+            [only] if only.edges.is_empty() && only.free.is_empty() => self.begins.push(c),
+            _ => self.then(Set::one(c)),
         }
     }
 
@@ -74,15 +93,44 @@ impl Automaton {
         self.free(begin, after);
     }
 
-    /// The states before the first character.
-    pub fn start(&self) -> States {
-        self.closed(vec![0])
+    /// The characters that everything it matches begins with.
+    pub fn begins(&self) -> &[char] {
+        &self.begins
+    }
+
+    /// The states after these characters.
+    pub fn after(&self, mut read: impl Iterator<Item = char>) -> States {
+        for (at, own) in self.begins.iter().enumerate() {
+            match read.next() {
+                None => return vec![at],
+                Some(c) if c == *own => {}
+                Some(_) => return States::new(),
+            }
+        }
+        let mut now = self.closed(vec![self.begins.len()]);
+        for c in read {
+            if now.is_empty() {
+                break;
+            }
+            now = self.step(&now, c);
+        }
+        now
     }
 
     /// The states after one more character.
     pub fn step(&self, now: &[usize], c: char) -> States {
-        let edges = now.iter().filter_map(|at| self.states.get(*at)).flat_map(|state| &state.edges);
-        self.closed(edges.filter(|(on, _)| on.contains(c)).map(|(_, to)| *to).collect())
+        let mut next = States::new();
+        for at in now {
+            match (self.begins.get(*at), self.state(*at)) {
+                (Some(own), _) if *own == c => next.push(at + 1),
+                (None, Some(state)) => {
+                    let edges = state.edges.iter().filter(|(on, _)| on.contains(c));
+                    next.extend(edges.map(|(_, to)| *to));
+                }
+                _ => {}
+            }
+        }
+        self.closed(next)
     }
 
     pub fn accepts(&self, states: &[usize]) -> bool {
@@ -91,13 +139,14 @@ impl Automaton {
 
     /// Where something changes in any of its sets.
     pub fn borders(&self) -> impl Iterator<Item = u32> {
-        self.states.iter().flat_map(|state| &state.edges).flat_map(|(on, _)| on.borders())
+        let edges = self.states.iter().flat_map(|state| &state.edges).flat_map(|(on, _)| on.borders());
+        self.begins.iter().flat_map(|c| [u32::from(*c), u32::from(*c) + 1]).chain(edges)
     }
 
     fn closed(&self, mut states: States) -> States {
         let mut at = 0;
-        while let Some(state) = states.get(at).and_then(|number| self.states.get(*number)) {
-            for to in &state.free {
+        while let Some(number) = states.get(at) {
+            for to in self.state(*number).into_iter().flat_map(|state| &state.free) {
                 if !states.contains(to) {
                     states.push(*to);
                 }

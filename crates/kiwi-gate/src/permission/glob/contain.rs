@@ -31,7 +31,7 @@ impl std::fmt::Display for Witness {
 /// Whether everything that `inner` matches is matched by one of `outer`.
 pub(crate) fn contains(outer: &[Glob], inner: &Glob) -> Result<(), Witness> {
     let globs: Vec<&Glob> = std::iter::once(inner).chain(outer).collect();
-    let beyond = search(&globs, |accepted| match accepted {
+    let beyond = search(&globs, 1, |accepted| match accepted {
         [true, outer @ ..] => !outer.contains(&true),
         _ => false,
     });
@@ -40,15 +40,21 @@ pub(crate) fn contains(outer: &[Glob], inner: &Glob) -> Result<(), Witness> {
 
 /// A string that both match, if there is one.
 pub(crate) fn meet(one: &Glob, other: &Glob) -> Option<Witness> {
-    search(&[one, other], |accepted| accepted.iter().all(|accepts| *accepts))
+    search(&[one, other], 2, |accepted| accepted.iter().all(|accepts| *accepts))
 }
 
-/// The shortest string after which `is_wanted` holds of who accepts it. The first glob must stay alive.
-fn search(globs: &[&Glob], is_wanted: impl Fn(&[bool]) -> bool) -> Option<Witness> {
+/// The shortest string after which `is_wanted` holds of who accepts it. The first `alive` globs must stay alive.
+fn search(globs: &[&Glob], alive: usize, is_wanted: impl Fn(&[bool]) -> bool) -> Option<Witness> {
+    let is_over = |situation: &[States]| situation.iter().take(alive).any(Vec::is_empty);
     let alphabet = representatives(globs.iter().flat_map(|glob| glob.automaton.borders()));
-    let begin: Vec<States> = globs.iter().map(|glob| glob.automaton.start()).collect();
+    // What the first one begins with is the only way on for it.
+    let begins = globs.first().map(|glob| glob.automaton.begins()).unwrap_or_default();
+    let begin: Vec<States> = globs.iter().map(|glob| glob.automaton.after(begins.iter().copied())).collect();
+    if is_over(&begin) {
+        return None;
+    }
     let mut seen = BTreeSet::from([begin.clone()]);
-    let mut queue = VecDeque::from([(begin, String::new())]);
+    let mut queue = VecDeque::from([(begin, begins.iter().collect::<String>())]);
     while let Some((now, text)) = queue.pop_front() {
         let accepted: Vec<bool> =
             globs.iter().zip(&now).map(|(glob, states)| glob.automaton.accepts(states)).collect();
@@ -58,7 +64,7 @@ fn search(globs: &[&Glob], is_wanted: impl Fn(&[bool]) -> bool) -> Option<Witnes
         for c in &alphabet {
             let next: Vec<States> =
                 globs.iter().zip(&now).map(|(glob, states)| glob.automaton.step(states, *c)).collect();
-            if next.first().is_some_and(Vec::is_empty) || seen.contains(&next) {
+            if is_over(&next) || seen.contains(&next) {
                 continue;
             }
             if seen.len() >= MOST_SITUATIONS {

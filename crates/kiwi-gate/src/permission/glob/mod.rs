@@ -47,7 +47,7 @@ impl Glob {
     /// Exactly this.
     pub fn exactly(text: &str) -> Self {
         let mut automaton = Automaton::new();
-        text.chars().for_each(|c| automaton.then(set::Set::one(c)));
+        text.chars().for_each(|c| automaton.letter(c));
         Self { text: text.to_owned(), automaton }
     }
 
@@ -58,14 +58,7 @@ impl Glob {
 
     /// Whether it matches the whole string.
     pub fn matches(&self, text: &str) -> bool {
-        let mut now = self.automaton.start();
-        for c in text.chars() {
-            now = self.automaton.step(&now, c);
-            if now.is_empty() {
-                return false;
-            }
-        }
-        self.automaton.accepts(&now)
+        self.automaton.accepts(&self.automaton.after(text.chars()))
     }
 }
 

@@ -7,6 +7,8 @@ use super::set::Set;
 const MOST_CHARACTERS: usize = 8192;
 
 enum Token {
+    /// This character.
+    Letter(char),
     /// One character of a set.
     One(Set),
     /// `*`.
@@ -21,6 +23,7 @@ pub(super) fn name(text: &str) -> Result<Automaton, String> {
     let mut automaton = Automaton::new();
     for token in tokens(text, None)? {
         match token {
+            Token::Letter(c) => automaton.letter(c),
             Token::One(on) => automaton.then(on),
             Token::Star | Token::Stars | Token::Slash => automaton.repeat(Set::any()),
         }
@@ -39,7 +42,6 @@ pub(super) fn path(text: &str) -> Result<Automaton, String> {
     }
     let is_deep = |part: &[Token]| matches!(part, [Token::Stars]);
     parts.dedup_by(|this, last| is_deep(this) && is_deep(last));
-    let slash = || Set::one('/');
     let mut automaton = Automaton::new();
     let last = parts.len().saturating_sub(1);
     // Whether the slash before the next part is already there.
@@ -48,26 +50,27 @@ pub(super) fn path(text: &str) -> Result<Automaton, String> {
         match (is_deep(&part), at == last) {
             (true, true) if is_joined => automaton.repeat(Set::any()),
             (true, true) => automaton.maybe(|automaton| {
-                automaton.then(slash());
+                automaton.letter('/');
                 automaton.repeat(Set::any());
             }),
             (true, false) => {
                 if !is_joined {
-                    automaton.then(slash());
+                    automaton.letter('/');
                 }
                 automaton.maybe(|automaton| {
                     automaton.repeat(Set::any());
-                    automaton.then(slash());
+                    automaton.letter('/');
                 });
                 is_joined = true;
                 continue;
             }
             (false, _) => {
                 if !is_joined {
-                    automaton.then(slash());
+                    automaton.letter('/');
                 }
                 for token in part {
                     match token {
+                        Token::Letter(c) => automaton.letter(c),
                         Token::One(on) => automaton.then(on),
                         Token::Star => automaton.repeat(Set::any().without('/')),
                         Token::Stars | Token::Slash => automaton.repeat(Set::any()),
@@ -96,11 +99,9 @@ fn tokens(text: &str, separator: Option<char>) -> Result<Vec<Token>, String> {
             }
             '?' => Token::One(inside(Set::any())),
             '[' => Token::One(inside(class(&mut chars)?)),
-            '\\' => {
-                Token::One(Set::one(chars.next().ok_or("it ends in `\\`, which makes the next one plain")?))
-            }
+            '\\' => Token::Letter(chars.next().ok_or("it ends in `\\`, which makes the next one plain")?),
             c if Some(c) == separator => Token::Slash,
-            c => Token::One(Set::one(c)),
+            c => Token::Letter(c),
         });
     }
     Ok(tokens)
