@@ -20,7 +20,7 @@ const TURNS: usize = 1_000;
 const SEARCHES: usize = 200;
 const INSTALLS: usize = 15;
 /// What a package of the chain weighs, so that fetching it is something.
-const WEIGHT: usize = 4 << 20;
+const WEIGHT: usize = 16 << 20;
 
 /// Measures everything, prints the table, writes the file; tells whether every bar holds.
 pub fn run(setup: &Setup, postgres: &str) -> Result<bool> {
@@ -137,7 +137,7 @@ fn people(report: &mut Report, engine: &str, setup: &Setup, scratch: &Path, serv
     for reader in &readers {
         offline.push(time(|| reader.kiwi(&["install", "bench_top"]))?.0);
     }
-    let what = format!("{engine}: the first install of a chain of three, 4 MiB each, median");
+    let what = format!("{engine}: the first install of a chain of three, 16 MiB each, median");
     report.tell(&what, first.p50() / 1000.0, Unit::Milliseconds, figures(&first));
     let what = format!("{engine}: the same in another project, from the cache");
     report.tell(&what, again.p50() / 1000.0, Unit::Milliseconds, figures(&again));

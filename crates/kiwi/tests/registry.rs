@@ -436,3 +436,50 @@ fn a_server_takes_the_token_it_is_given_and_says_what_is_wrong_with_its_database
     let (_, told) = ground.json(&["registry", "serve", "--database", "/proc/nowhere/r.db"]);
     assert!(told["error"]["hint"].as_str().unwrap().contains("folder"), "{told}");
 }
+
+/// What was touched since it was installed is hashed, found to be something else, and put right; what was not is left.
+#[test]
+fn an_installation_that_was_touched_is_mended() {
+    let ground = TestEnvironment::new();
+    let registry = Registry::start(&ground, &sqlite(&ground));
+    let a = Person::new(&registry, "publisher", "publish");
+    let manifest = "tool_id: say\nversion: \"1.0.0\"\ntool_type: bash\ndescription: Says something\nexecutor: {entrypoint: run.sh}\n";
+    a.env.write("tools/say/tool.yaml", manifest);
+    a.env.write("tools/say/run.sh", "echo said\n");
+    a.json(&["publish", "say"], 0);
+    let b = Person::new(&registry, "reader", "read");
+    let state = |installed: &Value| installed["installed"][0]["chain"][0]["state"].clone();
+    assert_eq!(state(&b.json(&["install", "say"], 0)), "installed");
+    let folder = b.env.project().join(".ai/packages/say/1.0.0");
+    let script = folder.join("run.sh");
+    let times = std::fs::metadata(&script).unwrap().modified().unwrap();
+    let changes: [&dyn Fn(); 4] = [
+        &|| {
+            // As long as before, and as old.
+            std::fs::write(&script, "echo evil\n").unwrap();
+            std::fs::File::options().write(true).open(&script).unwrap().set_modified(times).unwrap();
+        },
+        &|| std::fs::remove_file(&script).unwrap(),
+        &|| std::fs::write(folder.join("more.sh"), "").unwrap(),
+        &|| std::fs::write(folder.join("kiwi.sig"), "nonsense").unwrap(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        for _ in 0..3 {
+            assert_eq!(state(&b.json(&["install", "say"], 0)), "present", "{number}");
+            // So that what is noted is settled.
+            std::thread::sleep(std::time::Duration::from_millis(60));
+        }
+        change();
+        assert_ne!(b.env.run(&["run", "say"]).code, 0, "{number}");
+        assert_eq!(state(&b.json(&["install", "say"], 0)), "installed", "{number}");
+        assert_eq!(b.env.run(&["run", "say"]).stdout, "said\n", "{number}");
+    }
+    // A lockfile that is gone comes back.
+    let locks = b.env.project().join(".ai/lockfiles");
+    let lock =
+        std::fs::read_dir(&locks).unwrap().flatten().find(|it| it.path().extension().is_some()).unwrap();
+    assert!(lock.path().to_string_lossy().contains("say@1.0.0"), "{lock:?}");
+    std::fs::remove_file(lock.path()).unwrap();
+    assert_eq!(state(&b.json(&["install", "say"], 0)), "present");
+    assert!(lock.path().exists());
+}

@@ -1,6 +1,7 @@
 //! Having a tool from a registry, with everything it runs on.
 
 use kiwi_chain::{Catalog as _, Pins, verify};
+use kiwi_model::lockfile::LockLink;
 use kiwi_model::{ErrorKind, Explain, Fault, Integrity, Space, ToolId, ToolRef, Version, VersionReq};
 use kiwi_registry::protocol::{Beyond, Chain, Release};
 use kiwi_registry::{ClientError, Fetched};
@@ -101,7 +102,12 @@ impl Sharing<'_> {
         let Some(root) = releases.first() else {
             return Err(Fault::new(ErrorKind::Internal, "a chain has no links"));
         };
-        let lockfile = match self.freeze(root, space).await {
+        let frozen = landed.is_empty().then(|| self.frozen(&releases, space)).flatten();
+        let lockfile = match frozen {
+            Some(lockfile) => Ok(lockfile),
+            None => self.freeze(root, space).await,
+        };
+        let lockfile = match lockfile {
             Ok(lockfile) => Some(lockfile),
             // What could never run is not left behind.
             Err(error) if is_unsound(&error) => {
@@ -113,6 +119,7 @@ impl Sharing<'_> {
                 None
             }
         };
+        self.keep_standing(&landed, space);
         let state = |release: &Release| {
             let is_new = landed.iter().any(|it| it.tool_id == release.tool_id);
             if is_new { LinkState::Installed } else { LinkState::Present }
@@ -148,15 +155,58 @@ impl Sharing<'_> {
             .with_hint("whoever publishes a tool publishes what it runs on first"))
     }
 
-    /// Whether a version lies in a space already, as it is published.
+    /// Whether a version lies in a space already, as it is published. It is hashed only where it was touched since.
     fn is_present(&self, release: &Release, space: Space) -> bool {
         let spaces = self.spaces();
+        let Ok(packages) = spaces.packages(space) else { return false };
+        if packages.standing(&release.tool_id, &release.version) == Some(release.integrity) {
+            return true;
+        }
         let candidates = spaces.candidates(&release.tool_id, space).unwrap_or_default();
-        candidates.iter().filter(|candidate| candidate.version == release.version).any(|candidate| {
+        let mut same = candidates.iter().filter(|candidate| candidate.version == release.version);
+        let is_present = same.any(|candidate| {
             spaces
                 .load(candidate)
                 .is_ok_and(|tool| tool.integrity == release.integrity && verify(&tool).is_ok())
-        })
+        });
+        if is_present {
+            self.keep_standing(&[release], space);
+        }
+        is_present
+    }
+
+    /// Spares the next installation the hashing of these, which were hashed just now.
+    fn keep_standing(&self, releases: &[&Release], space: Space) {
+        if let Ok(packages) = self.spaces().packages(space) {
+            for release in releases {
+                packages.keep_standing(&release.tool_id, &release.version, release.integrity);
+            }
+        }
+    }
+
+    /// The lockfile of this scope that says exactly this chain, which ends in what is here.
+    fn frozen(&self, releases: &[&Release], space: Space) -> Option<PathBuf> {
+        let root = releases.first()?;
+        let category = root.manifest.get("category").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let stored = self.spaces().locks().load(category, &root.tool_id, &root.version).ok()??;
+        let links = &stored.lock.resolved_chain;
+        let has = |link: &LockLink, release: &Release| {
+            (&link.tool_id, &link.version, link.integrity)
+                == (&release.tool_id, &release.version, release.integrity)
+        };
+        let (ours, others) = links.split_at_checked(releases.len())?;
+        let is_same = stored.scope == space
+            && ours.iter().zip(releases).all(|(link, release)| has(link, release))
+            && others.iter().all(|link| self.is_here(link));
+        is_same.then_some(stored.path)
+    }
+
+    /// Whether a link is what this binary brings along.
+    fn is_here(&self, link: &LockLink) -> bool {
+        let candidates = self.spaces().candidates(&link.tool_id, Space::System).unwrap_or_default();
+        candidates
+            .iter()
+            .any(|candidate| self.spaces().load(candidate).is_ok_and(|tool| tool.integrity == link.integrity))
     }
 
     fn judge_signatures(&self, releases: &[&Release]) -> Result<Vec<String>, Fault> {

@@ -4,6 +4,7 @@ mod install;
 mod read;
 mod record;
 mod stage;
+mod standing;
 
 pub use install::{Install, Installed};
 pub use read::package_of;
@@ -90,8 +91,8 @@ impl Packages<'_> {
             _ => {}
         }
         durable::remove(&self.record_file(id, version))?;
-        if let Some(note) = self.note_file(id, version) {
-            durable::remove(&note)?;
+        for written in self.note_file(id, version).into_iter().chain(self.standing_file(id, version)) {
+            durable::remove(&written)?;
         }
         // The last version takes the folder of the id along; with others left this fails, as it should.
         let _ = std::fs::remove_dir(packages.join(id.as_str()));
