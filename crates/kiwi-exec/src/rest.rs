@@ -3,8 +3,8 @@
 
 use rustix::mm::{Advice, madvise};
 
-/// Gives back what this process needed once: pieces that its allocator keeps, and the code that ran when it started. What is
-/// needed again comes back by itself, from the page cache.
+/// Gives back what this process needed once: pieces that its allocator keeps, and the code and tables that were read when it
+/// started. What is needed again comes back by itself, from the page cache.
 pub fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     {
@@ -14,22 +14,36 @@ pub fn give_memory_back() {
         }
         malloc_trim(0);
     }
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
-    let Ok(program) = std::env::current_exe() else { return };
-    for (start, length) in maps.lines().filter_map(|line| code_of(line, &program)) {
-        // SAFETY: the mapping is code of this program, never written: a page that is dropped is read again from its file.
+    let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else { return };
+    for (start, length) in as_on_disk(&maps) {
+        // SAFETY: nothing of the mapping was ever written, and nothing can be: a page that is dropped is read again from its file.
         let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), length, Advice::LinuxDontNeed) };
     }
 }
 
-/// Where a line of the list of mappings has code of this program.
-fn code_of(line: &str, program: &std::path::Path) -> Option<(usize, usize)> {
+/// The mappings of files that cannot be written to and hold nothing but what is in the file.
+fn as_on_disk(maps: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut mapping = None;
+    for line in maps.lines() {
+        if let Some(head) = head(line) {
+            mapping = head;
+        } else if line.strip_prefix("Anonymous:").is_some_and(|rest| rest.trim() == "0 kB") {
+            found.extend(mapping.take());
+        }
+    }
+    found
+}
+
+/// Where a mapping lies, if a line begins one; nothing in it where it is not one of a file that is only read.
+fn head(line: &str) -> Option<Option<(usize, usize)>> {
     let mut words = line.split_ascii_whitespace();
-    let (range, rights, path) = (words.next()?, words.next()?, words.nth(3)?);
-    let (start, end) = range.split_once('-')?;
+    let (start, end) = words.next()?.split_once('-')?;
     let start = usize::from_str_radix(start, 16).ok()?;
     let end = usize::from_str_radix(end, 16).ok()?;
-    (rights == "r-xp" && std::path::Path::new(path) == program).then_some((start, end.checked_sub(start)?))
+    let (rights, path) = (words.next()?, words.nth(3).unwrap_or_default());
+    let is_read = matches!(rights, "r-xp" | "r--p") && path.starts_with('/');
+    Some(is_read.then(|| end.checked_sub(start)).flatten().map(|length| (start, length)))
 }
 
 #[cfg(test)]
@@ -37,15 +51,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_code_of_the_program_itself_is_meant() {
-        let program = std::path::Path::new("/usr/bin/kiwi");
-        let check = |line: &str, expected| assert_eq!(code_of(line, program), expected, "{line}");
-        check("1000-3000 r-xp 00000000 fe:00 42    /usr/bin/kiwi", Some((0x1000, 0x2000)));
-        check("1000-3000 r--p 00000000 fe:00 42    /usr/bin/kiwi", None);
-        check("1000-3000 rwxp 00000000 fe:00 42    /usr/bin/kiwi", None);
-        check("1000-3000 r-xp 00000000 fe:00 42    /usr/lib/libc.so.6", None);
-        check("1000-3000 r-xp 00000000 00:00 0", None);
-        check("nonsense", None);
+    fn only_what_is_as_on_disk_is_meant() {
+        let check = |rights: &str, rest: &str, own: &str, expected: &[(usize, usize)]| {
+            let text = format!(
+                "1000-3000 {rights} 00000000 {rest}\nSize: 8 kB\nAnonymous:             {own} kB\nVmFlags: rd\n"
+            );
+            assert_eq!(as_on_disk(&text), expected, "{text}");
+        };
+        let program = "fe:00 42    /usr/bin/kiwi";
+        check("r-xp", program, "0", &[(0x1000, 0x2000)]);
+        check("r--p", program, "0", &[(0x1000, 0x2000)]);
+        // Relocated when it was loaded, and only then closed.
+        check("r--p", program, "4", &[]);
+        check("rw-p", program, "0", &[]);
+        check("rwxp", program, "0", &[]);
+        check("r--s", program, "0", &[]);
+        check("r--p", "00:00 0", "0", &[]);
+        check("r-xp", "00:00 0    [vdso]", "0", &[]);
+        assert_eq!(as_on_disk("nonsense\nAnonymous: 0 kB\n"), []);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use kiwi_exec::{
     Environments, KeptEnvironment, KeptImage, KeptInterpreter, KeptSnapshot, Launcher, Leftover,
 };
 use kiwi_model::{Explain, Fault};
+use kiwi_registry::KeptBlob;
 use serde::Serialize;
 use std::time::{Duration, SystemTime};
 
 use crate::kernel::Kernel;
+use crate::sharing::fetched;
 
 /// A copy that no process knows about is left behind for certain after this long.
 const CERTAIN: Duration = Duration::from_hours(24);
@@ -54,6 +56,8 @@ pub enum CacheKind {
     Container,
     /// A private copy of a tool's files.
     Snapshot,
+    /// A file that was fetched from a registry.
+    Fetched,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +67,7 @@ enum Kept {
     Image(KeptImage),
     Container(Leftover),
     Snapshot(KeptSnapshot),
+    Fetched(KeptBlob),
 }
 
 impl Kernel {
@@ -81,6 +86,8 @@ impl Cache<'_> {
         items.extend(preparer.containers.images().await.into_iter().map(image));
         items.extend(preparer.containers.leftovers().await.into_iter().map(container));
         items.extend(preparer.environments.launcher.snapshots().into_iter().map(snapshot));
+        let fetched_files = fetched(self.0.spaces());
+        items.extend(fetched_files.iter().flat_map(kiwi_registry::Cache::kept).map(fetched_file));
         items
     }
 
@@ -109,6 +116,7 @@ impl Cache<'_> {
             Kept::Image(kept) => preparer.containers.remove_image(kept).await,
             Kept::Container(kept) => preparer.containers.remove_leftover(kept).await,
             Kept::Snapshot(kept) => Ok(Launcher::remove_snapshot(kept)),
+            Kept::Fetched(kept) => Ok(kiwi_registry::Cache::remove(kept)),
         };
         removed.map_err(|error| error.fault())
     }
@@ -124,7 +132,10 @@ impl CacheItem {
             && match self.kind {
                 CacheKind::Unfinished | CacheKind::Container => true,
                 CacheKind::Snapshot => is_older(older_than.min(CERTAIN)),
-                CacheKind::Environment | CacheKind::Interpreter | CacheKind::Image => is_older(older_than),
+                CacheKind::Environment
+                | CacheKind::Interpreter
+                | CacheKind::Image
+                | CacheKind::Fetched => is_older(older_than),
             }
     }
 
@@ -178,4 +189,10 @@ fn snapshot(kept: KeptSnapshot) -> CacheItem {
     let item =
         CacheItem::new(CacheKind::Snapshot, name, String::new(), Some(kept.made), Kept::Snapshot(kept));
     CacheItem { in_use, ..item }
+}
+
+fn fetched_file(kept: KeptBlob) -> CacheItem {
+    let name = kept.file.display().to_string();
+    let (size, used) = (Some(kept.size), Some(kept.last_used));
+    CacheItem { size, ..CacheItem::new(CacheKind::Fetched, name, String::new(), used, Kept::Fetched(kept)) }
 }

@@ -93,12 +93,12 @@ pub enum RegistryError {
         name: String,
     },
     /// The tool is there, and no version of it will do.
-    #[error("no version of `{tool_id}` is `{requirement}`")]
+    #[error("{}", no_version(tool_id, requirement.as_deref()))]
     NoVersion {
         /// Which tool.
         tool_id: ToolId,
-        /// What was asked for.
-        requirement: String,
+        /// What was asked for; nothing where any would have done.
+        requirement: Option<String>,
     },
     /// A chain that comes back to itself.
     #[error("the chain of `{tool_id}` comes back to `{again}`")]
@@ -229,6 +229,13 @@ fn scope_name(scope: Scope) -> &'static str {
         Scope::Read => "read",
         Scope::Publish => "publish",
         Scope::Admin => "admin",
+    }
+}
+
+fn no_version(tool_id: &ToolId, requirement: Option<&str>) -> String {
+    match requirement {
+        Some(requirement) => format!("no version of `{tool_id}` is `{requirement}`"),
+        None => format!("every version of `{tool_id}` was yanked, or is an early one that has to be named"),
     }
 }
 

@@ -16,6 +16,6 @@ pub mod protocol;
 mod server;
 mod store;
 
-pub use client::{Cache, ClientError, Fetched, Fetching, Registry};
+pub use client::{Cache, ClientError, Fetched, Fetching, KeptBlob, Registry};
 pub use error::RegistryError;
 pub use server::{Limits, Server, ServerOptions, Told};

@@ -66,6 +66,12 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     let interpreters = env.home().join(".ai/cache/interpreters");
     fs::create_dir_all(&interpreters).unwrap();
     fs::write(interpreters.join("py"), "Python 3.11.7\n").unwrap();
+    let blobs = env.home().join(".ai/cache/registry/blobs/ab");
+    fs::create_dir_all(&blobs).unwrap();
+    let (unused, fetched) = (blobs.join("unused"), blobs.join("fetched"));
+    fs::write(&unused, "bytes").unwrap();
+    fs::write(&fetched, "bytes").unwrap();
+    age(&unused, 40);
     let copy = env.tmp().join("run-0123456789abcdef0123456789abcdef");
     fs::create_dir(&copy).unwrap();
     let other = env.tmp().join("run-of-somebody");
@@ -77,6 +83,8 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     let all = vec![
         pair("environment", "new"),
         pair("environment", "old"),
+        pair("fetched", "fetched"),
+        pair("fetched", "unused"),
         pair("interpreter", "py"),
         pair("snapshot", "run-0123456789abcdef0123456789abcdef"),
         pair("unfinished", "half"),
@@ -88,6 +96,7 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     let (_, would) = json(&env, &["cache", "prune", "--dry-run"]);
     let going = vec![
         pair("environment", "old"),
+        pair("fetched", "unused"),
         pair("snapshot", "run-0123456789abcdef0123456789abcdef"),
         pair("unfinished", "half"),
     ];
@@ -96,7 +105,7 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     let (_, pruned) = json(&env, &["cache", "prune"]);
     assert_eq!(names(&pruned, "pruned"), going);
     assert!(!old.exists() && !copy.exists() && !unfinished.exists());
-    assert!(new.exists() && other.exists());
+    assert!(new.exists() && other.exists() && fetched.exists() && !unused.exists());
     let (_, pruned) = json(&env, &["cache", "prune", "--older-than", "28"]);
     assert_eq!(names(&pruned, "pruned"), vec![pair("environment", "new")]);
 }

@@ -76,10 +76,12 @@ impl<'k> Sharing<'k> {
                 Fault::new(ErrorKind::MissingRequirement, "no registry is named")
                     .with_hint("name it by `--registry URL`, by `KIWI_REGISTRY`, or by `registry.url` in the user's config/kiwi.toml; `kiwi registry serve` starts one")
             })?;
-        let user = parts.planner.spaces().ai(Space::User).ok_or_else(|| {
+        let no_user_space = || {
             Fault::new(ErrorKind::MissingRequirement, "there is no user space")
                 .with_hint("set HOME, or KIWI_USER_SPACE")
-        })?;
+        };
+        let user = parts.planner.spaces().ai(Space::User).ok_or_else(no_user_space)?;
+        let cache = fetched(parts.planner.spaces()).ok_or_else(no_user_space)?;
         let token = match set("KIWI_TOKEN") {
             Some(token) => Some(Secret::new(token.clone())),
             // Without a store there is no token; looking must not make one.
@@ -91,7 +93,7 @@ impl<'k> Sharing<'k> {
             }
         };
         let registry = Registry::new(Arc::clone(&parts.vault.http), url, token).map_err(Fault::from)?;
-        Ok(Self { parts, registry, cache: Cache::new(user.join("cache/registry")) })
+        Ok(Self { parts, registry, cache })
     }
 
     fn spaces(&self) -> &'k Spaces {
@@ -127,6 +129,11 @@ impl Sharing<'_> {
     fn requires_signature(&self) -> bool {
         self.parts.config.require_signature.contains(&SignedSource::Registry)
     }
+}
+
+/// What was fetched from registries, for all projects of a user.
+pub(crate) fn fetched(spaces: &Spaces) -> Option<Cache> {
+    spaces.ai(Space::User).map(|user| Cache::new(user.join("cache/registry")))
 }
 
 /// The name under which the token of a registry is kept: readable, and no other registry's.

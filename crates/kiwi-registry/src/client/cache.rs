@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::ClientError;
 use crate::protocol::{Chain, Release};
@@ -18,6 +19,17 @@ pub struct Cache {
     folder: PathBuf,
 }
 
+/// A blob that is kept.
+#[derive(Debug, Clone)]
+pub struct KeptBlob {
+    /// Where it lies.
+    pub file: PathBuf,
+    /// How long it is.
+    pub size: u64,
+    /// When it was last used.
+    pub last_used: SystemTime,
+}
+
 impl Cache {
     /// The cache in a folder, which is made when something is put there.
     pub fn new(folder: PathBuf) -> Self {
@@ -26,8 +38,28 @@ impl Cache {
 
     /// A blob, if it is here as its name says.
     pub fn blob(&self, digest: &Digest) -> Option<Vec<u8>> {
-        let bytes = std::fs::read(self.blob_path(digest)).ok()?;
-        (Digest::of(&bytes) == *digest).then_some(bytes)
+        let path = self.blob_path(digest);
+        let bytes = std::fs::read(&path).ok().filter(|bytes| Digest::of(bytes) == *digest)?;
+        // So that it is known to be of use; where that cannot be written down, it is fetched again some day.
+        let used = std::fs::File::options().append(true).open(&path);
+        let _ = used.and_then(|file| file.set_modified(now()));
+        Some(bytes)
+    }
+
+    /// Every blob that is kept.
+    pub fn kept(&self) -> Vec<KeptBlob> {
+        let below = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = below(self.folder.join("blobs")).flat_map(|folder| below(folder.path()));
+        let kept = |entry: std::fs::DirEntry| {
+            let found = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some(KeptBlob { file: entry.path(), size: found.len(), last_used: found.modified().ok()? })
+        };
+        files.filter_map(kept).collect()
+    }
+
+    /// Removes a blob; says whether it was there. Whoever needs it fetches it again.
+    pub fn remove(kept: &KeptBlob) -> bool {
+        std::fs::remove_file(&kept.file).is_ok()
     }
 
     /// Whether there is a blob of that name and length. Whoever reads it finds out whether it is the right one.
@@ -86,6 +118,11 @@ impl Cache {
     fn release_path(&self, url: &str, id: &ToolId, version: &Version) -> PathBuf {
         self.said(url).join("releases").join(id.as_str()).join(format!("{version}.json"))
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "when something was used, for whoever cleans up")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {

@@ -6,7 +6,7 @@ mod cache;
 mod error;
 mod fetch;
 
-pub use cache::Cache;
+pub use cache::{Cache, KeptBlob};
 pub use error::ClientError;
 pub use fetch::{Fetched, Fetching};
 

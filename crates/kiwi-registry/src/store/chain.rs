@@ -104,7 +104,7 @@ impl Store {
     ) -> Result<RegistryError, RegistryError> {
         let is_there = self.is_there(caller, tool_id).await?;
         Ok(if is_there {
-            let requirement = requirement.map_or_else(|| "*".to_owned(), ToString::to_string);
+            let requirement = requirement.map(ToString::to_string);
             RegistryError::NoVersion { tool_id: tool_id.clone(), requirement }
         } else {
             RegistryError::unknown("tool", tool_id.as_str())

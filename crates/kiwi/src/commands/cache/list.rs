@@ -6,7 +6,8 @@ use super::row;
 use crate::context::Context;
 use crate::printer;
 
-/// List prepared environments, remembered interpreters, built images, and what killed calls left behind.
+/// List prepared environments, remembered interpreters, built images, files fetched from registries, and what killed calls left
+/// behind.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print one JSON object.
