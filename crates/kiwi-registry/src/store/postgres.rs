@@ -36,7 +36,7 @@ impl Postgres {
                 problem: format!("this is no address of a PostgreSQL database: {error}"),
             })?
             .application_name("kiwi-registry")
-            .options([("statement_timeout", "60000"), ("hnsw.ef_search", "200"), ("jit", "off")]);
+            .options([("statement_timeout", "60000"), ("hnsw.ef_search", "100"), ("jit", "off")]);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(PATIENCE)
