@@ -180,7 +180,14 @@ impl Explain for ChainError {
                     .into(),
             ),
             Self::TooDeep { .. } => Some("take runtimes out of the middle of the chain".into()),
-            Self::IntegrityMismatch(_) => Some("install it again, or restore the files that changed".into()),
+            Self::IntegrityMismatch(list) => Some(
+                if list.iter().flat_map(|it| &it.changes).any(|it| matches!(it, FileChange::Signature(_))) {
+                    "see who changed it; then sign it again with `kiwi run kiwi.sign`, or take the signature away"
+                } else {
+                    "install it again, or restore the files that changed"
+                }
+                .into(),
+            ),
             Self::Invalid(_) => Some(
                 "`kiwi chain` shows the whole chain; mend the child, or the parent's `child_schemas`".into(),
             ),

@@ -132,10 +132,9 @@ impl CacheItem {
             && match self.kind {
                 CacheKind::Unfinished | CacheKind::Container => true,
                 CacheKind::Snapshot => is_older(older_than.min(CERTAIN)),
-                CacheKind::Environment
-                | CacheKind::Interpreter
-                | CacheKind::Image
-                | CacheKind::Fetched => is_older(older_than),
+                CacheKind::Environment | CacheKind::Interpreter | CacheKind::Image | CacheKind::Fetched => {
+                    is_older(older_than)
+                }
             }
     }
 

@@ -25,11 +25,14 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: [Migration; 2] =
-    [migration!(1, "base", "0001_base.sql"), migration!(2, "search", "0002_search.sql")];
+const MIGRATIONS: [Migration; 3] = [
+    migration!(1, "base", "0001_base.sql"),
+    migration!(2, "search", "0002_search.sql"),
+    migration!(3, "hidden", "0003_hidden.sql"),
+];
 
 /// The number of the last one.
-pub(crate) const LAST: i64 = 2;
+pub(crate) const LAST: i64 = 3;
 
 /// What servers that start at once wait for: any number will do that nobody else takes.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7410000001)";

@@ -6,8 +6,10 @@ use tantivy::DocId;
 use super::processor::{count_differing, differing_least, likenesses, products};
 use super::{Coder, SegmentVectors};
 
-/// Codes that are held against the query itself: so many for each document that is wanted, and at least so many.
-const RING_FOR_EACH: usize = 320;
+/// Codes that are held against the query itself: so many for each document that is wanted, but no more than this part of
+/// all of them, and at least so many.
+const RING_FOR_EACH: usize = 448;
+const RING_PART: usize = 16;
 const RING_AT_LEAST: usize = 8192;
 /// Rows that are looked at.
 const ROWS_FOR_EACH: usize = 32;
@@ -76,7 +78,7 @@ pub(crate) fn nearest(
 /// In how many bits a code may differ, so that about as many codes are left as are wanted.
 fn bound(segments: &[SegmentVectors], width: usize, query: &Wanted<'_>) -> u32 {
     let total: usize = segments.iter().map(|segment| segment.codes().len() / width).sum();
-    let ring = (query.limit * RING_FOR_EACH).max(RING_AT_LEAST);
+    let ring = (query.limit * RING_FOR_EACH).min(total / RING_PART).max(RING_AT_LEAST);
     let all = u32::try_from(width * 8).unwrap_or(u32::MAX);
     if total <= ring {
         return all;
