@@ -21,29 +21,38 @@ pub fn give_memory_back() {
     }
 }
 
+/// A mapping of this process.
+struct Mapping {
+    start: usize,
+    length: usize,
+    /// Whether it is one of a file, and can only be read.
+    is_read: bool,
+}
+
 /// The mappings of files that cannot be written to and hold nothing but what is in the file.
 fn as_on_disk(maps: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut mapping = None;
     for line in maps.lines() {
         if let Some(head) = head(line) {
-            mapping = head;
+            mapping = Some(head);
         } else if line.strip_prefix("Anonymous:").is_some_and(|rest| rest.trim() == "0 kB") {
-            found.extend(mapping.take());
+            let mapping = mapping.take().filter(|mapping| mapping.is_read);
+            found.extend(mapping.map(|mapping| (mapping.start, mapping.length)));
         }
     }
     found
 }
 
-/// Where a mapping lies, if a line begins one; nothing in it where it is not one of a file that is only read.
-fn head(line: &str) -> Option<Option<(usize, usize)>> {
+/// The mapping that a line begins, if it begins one.
+fn head(line: &str) -> Option<Mapping> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let start = usize::from_str_radix(start, 16).ok()?;
     let end = usize::from_str_radix(end, 16).ok()?;
     let (rights, path) = (words.next()?, words.nth(3).unwrap_or_default());
     let is_read = matches!(rights, "r-xp" | "r--p") && path.starts_with('/');
-    Some(is_read.then(|| end.checked_sub(start)).flatten().map(|length| (start, length)))
+    Some(Mapping { start, length: end.checked_sub(start)?, is_read })
 }
 
 #[cfg(test)]

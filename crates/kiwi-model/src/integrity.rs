@@ -41,7 +41,7 @@ impl Digest {
 
     /// The 64 hex digits alone.
     pub fn hex(&self) -> String {
-        self.spell(|digits| digits.to_owned())
+        self.spell(str::to_owned)
     }
 
     /// Hands on the 64 hex digits. Every record has many of them.

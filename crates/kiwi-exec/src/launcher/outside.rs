@@ -94,7 +94,7 @@ fn enter_namespaces() -> io::Result<()> {
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    Ok(fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?)
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
 /// A network with nothing but a loopback, which is up where there are sockets that could use it.

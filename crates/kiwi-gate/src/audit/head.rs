@@ -147,7 +147,9 @@ impl Head {
 /// The line of an entry.
 pub(crate) fn entry_line(out: &mut String, entry: &str, text: &str) {
     // The text brings its own line break.
-    ["entry ", entry, "\t", text].iter().for_each(|part| out.push_str(part));
+    for part in ["entry ", entry, "\t", text] {
+        out.push_str(part);
+    }
 }
 
 /// The line of a signature.
