@@ -211,6 +211,9 @@ fn signatures_count_where_they_are_asked_for() {
     let listed = b.env.json(&["trust", "key", "list"]).1;
     assert_eq!(listed["keys"][0]["name"], "the publisher", "{listed}");
     assert_eq!(b.run(&["trust", "key", "remove", "the publisher"]).code, 0);
+    // What is installed is asked for its signature again when it is called.
+    let refused = b.json(&["run", "say"], 3);
+    assert_eq!(refused["error"]["kind"], "denied", "{refused}");
     let c = Person::new(&registry, "third", "read");
     let installed = c.json(&["install", "say"], 0);
     let warned = installed["installed"][0]["warnings"][0].as_str().unwrap_or_default();

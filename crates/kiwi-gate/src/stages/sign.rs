@@ -37,9 +37,7 @@ impl Dispatch {
         let file = file.strip_prefix(&self.project).unwrap_or(&file);
         Ok(json!({"signed": true, "key": signature.key, "signature_file": file}))
     }
-}
 
-impl Dispatch {
     fn unsigned(&self, call: &Call<'_>, reply: Reply) -> Reply {
         let path = call.params.get("path").and_then(Value::as_str).unwrap_or_default();
         match self.spaces.unsign(Path::new(path)) {
