@@ -1,0 +1,217 @@
+//! The commands around a call: what they print and how they end.
+
+use crate::support::TestEnvironment;
+use serde_json::json;
+
+const DATA_PROCESSOR: &str = "tool_id: data_processor\nversion: \"2.1.0\"\ntool_type: script\nexecutor: python_runtime\nmanifest:\n  language: python\n  entrypoint: process_data.py\n  requires:\n    - pandas>=2.0\n    - numpy\nconfig:\n  timeout: 1800\n  env:\n    PYTHONPATH: \"/app/lib\"\n";
+
+fn data_processor() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.write("tools/data/data_processor/tool.yaml", DATA_PROCESSOR);
+    env.write("tools/data/data_processor/process_data.py", "def execute(): pass\n");
+    env
+}
+
+#[test]
+fn the_chain_of_document_000() {
+    let env = data_processor();
+    let (code, mut out) = env.json(&["chain", "data_processor"]);
+    assert_eq!(code, 0, "{out:#}");
+    assert_eq!(
+        (&out["valid"], &out["issues"], &out["validated_pairs"]),
+        (&json!(true), &json!([]), &json!(2))
+    );
+    let config = out["config"].as_object_mut().unwrap();
+    config.remove("venv");
+    assert_eq!(
+        out["config"],
+        json!({"command": "python3", "args": ["-u", "process_data.py"], "env": {"PYTHONPATH": "/app/lib"}, "timeout": 1800})
+    );
+    let ran = env.run(&["chain", "data_processor"]);
+    let marks: Vec<&str> = ran.stdout.lines().filter(|line| line.contains('✓')).collect();
+    assert_eq!(marks.len(), 3, "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'), "colour without a terminal");
+}
+
+#[test]
+fn an_invalid_chain_is_shown_whole_and_refused() {
+    let env = TestEnvironment::new();
+    env.write("tools/processor.yaml", "tool_id: processor\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nconfig: {command: cat}\ninputs: [json_object]\nvalidation: {child_schemas: [{schema: {}}]}\n");
+    env.write("tools/csv_reader.yaml", "tool_id: csv_reader\nversion: \"1.0.0\"\ntool_type: script\nexecutor: processor\noutputs: [json_array]\n");
+    let (code, out) = env.json(&["chain", "csv_reader"]);
+    assert_eq!(
+        (code, &out["valid"], &out["status"], &out["error"]["kind"]),
+        (3, &json!(false), &json!("refused"), &json!("chain_invalid"))
+    );
+    assert_eq!(
+        out["issues"],
+        json!(["type mismatch: `csv_reader` provides [json_array], `processor` expects [json_object]"])
+    );
+    assert_eq!(out["chain"].as_array().unwrap().len(), 3);
+    let ran = env.run(&["chain", "csv_reader"]);
+    assert!(
+        ran.stdout.contains('✗') && ran.stderr.contains("error: type mismatch"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+#[test]
+fn anyone_can_recompute_an_integrity() {
+    let env = data_processor();
+    for tool in ["data_processor", "python_runtime", "subprocess", "kiwi.info"] {
+        let ran = env.run(&["tool", "show", tool, "--json"]);
+        assert_eq!(ran.code, 0);
+        let check = "import hashlib, json, sys\nt = json.load(sys.stdin)\np = {k: t[k] for k in ('tool_id', 'version', 'manifest', 'files')}\nprint('sha256:' + hashlib.sha256(json.dumps(p, sort_keys=True, separators=(',', ':')).encode()).hexdigest() == t['integrity'])\n";
+        let mut python = std::process::Command::new("python3")
+            .args(["-c", check])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut python.stdin.take().unwrap(), ran.stdout.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(python.wait_with_output().unwrap().stdout).unwrap(), "True\n", "{tool}");
+    }
+    let (_, shown) = env.json(&["tool", "show", "data_processor"]);
+    assert_eq!(
+        (&shown["manifest"]["entrypoint"], &shown["manifest"]["manifest"], &shown["executor"]),
+        (&json!("process_data.py"), &json!(null), &json!("python_runtime"))
+    );
+    let paths: Vec<&str> =
+        shown["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["process_data.py", "tool.yaml"]);
+}
+
+#[test]
+fn shadowing_is_reported() {
+    let env = TestEnvironment::new();
+    env.write("tools/both.sh", "# kiwi: version: 2.0.0\necho project\n");
+    env.write_user("tools/both.sh", "# kiwi: version: 1.0.0\necho user\n");
+    assert_eq!(env.run(&["run", "both"]).stdout, "project\n");
+    let (_, shown) = env.json(&["tool", "show", "both"]);
+    assert_eq!(
+        (&shown["shadowed"][0]["space"], &shown["shadowed"][0]["version"]),
+        (&json!("user"), &json!("1.0.0"))
+    );
+    let (_, chain) = env.json(&["chain", "both"]);
+    assert!(chain["warnings"].to_string().contains("shadows 1.0.0 of the user space"), "{chain:#}");
+}
+
+#[test]
+fn init_never_overwrites_and_what_it_makes_runs() {
+    let env = TestEnvironment::bare();
+    assert_eq!(env.run(&["init"]).code, 0);
+    let ran = env.run(&["run", "hello", "name=Ada"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("Ada"), "{}", ran.stdout);
+    std::fs::write(env.project().join(".ai/config/kiwi.toml"), "# mine\n").unwrap();
+    assert_eq!(env.run(&["init"]).code, 0);
+    assert_eq!(std::fs::read_to_string(env.project().join(".ai/config/kiwi.toml")).unwrap(), "# mine\n");
+    let ignored = std::fs::read_to_string(env.project().join(".gitignore")).unwrap();
+    assert_eq!(ignored.matches(".ai/logs/").count(), 1, "{ignored}");
+    let (code, out) = env.json(&["tool", "check"]);
+    assert_eq!((code, &out["ok"]), (0, &json!(true)), "{out:#}");
+}
+
+#[test]
+fn new_tools_of_every_kind_pass_their_check_and_run() {
+    let env = TestEnvironment::new();
+    for kind in ["python", "bash", "node", "api"] {
+        let id = format!("my_{kind}");
+        let ran = env.run(&["tool", "new", &id, "--type", kind, "--category", "a/b"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let (code, out) = env.json(&["tool", "check", &id]);
+        assert_eq!((code, &out["ok"]), (0, &json!(true)), "{out:#}");
+        if kind != "api" {
+            assert!(env.run(&["run", &id, "name=Ada"]).stdout.contains("Hello, Ada"));
+        }
+        assert_eq!(
+            env.run(&["tool", "new", &id, "--type", kind, "--category", "a/b"]).code,
+            2,
+            "it overwrote"
+        );
+    }
+    assert_eq!(env.run(&["tool", "new", "Bad-Name"]).code, 2);
+    assert_eq!(env.run(&["tool", "new", "kiwi.mine"]).code, 3);
+    assert_eq!(env.run(&["tool", "new", "x", "--category", "../.."]).code, 2);
+    assert_eq!(TestEnvironment::bare().run(&["tool", "new", "x"]).code, 2);
+}
+
+#[test]
+fn lists_schemas_completions_and_the_doctor() {
+    let env = data_processor();
+    let (_, out) = env.json(&["tool", "list"]);
+    let ids: Vec<&str> =
+        out["tools"].as_array().unwrap().iter().map(|tool| tool["tool_id"].as_str().unwrap()).collect();
+    for id in [
+        "data_processor",
+        "subprocess",
+        "http_client",
+        "python_runtime",
+        "bash_runtime",
+        "node_runtime",
+        "api_runtime",
+        "kiwi_runtime",
+    ] {
+        assert!(ids.contains(&id), "{id} is not in {ids:?}");
+    }
+    for what in ["manifest", "lockfile", "config"] {
+        let schema: serde_json::Value = serde_json::from_str(&env.run(&["schema", what]).stdout).unwrap();
+        assert!(schema["properties"].is_object(), "{what}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(env.run(&["completions", shell]).stdout.contains("kiwi"));
+    }
+    let (code, out) = env.json(&["doctor"]);
+    assert_eq!((code, &out["ok"]), (0, &json!(true)), "{out:#}");
+    assert!(out["caches"]["chain_misses"].is_u64() && out["checks"].as_array().unwrap().len() >= 10);
+    assert_eq!(env.run(&["verify"]).code, 2);
+    assert_eq!(env.run(&["--help"]).code, 0);
+    assert_eq!(env.run(&["nonsense"]).code, 2);
+}
+
+#[test]
+fn a_version_can_be_asked_for_and_lenient_needs_the_user() {
+    let env = TestEnvironment::new();
+    env.write("tools/v.sh", "# kiwi: version: 1.4.2\necho v\n");
+    assert_eq!(env.run(&["run", "v@^1.4"]).code, 0);
+    assert_eq!(env.run(&["run", "v@1.4.2"]).code, 0);
+    assert_eq!(env.json(&["run", "v@1.4.1"]).1["error"]["kind"], "version_conflict");
+
+    env.write("tools/bare.yaml", "tool_id: bare\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nconfig: {command: cat}\n");
+    env.write(
+        "tools/on_bare.yaml",
+        "tool_id: on_bare\nversion: \"1.0.0\"\ntool_type: script\nexecutor: bare\n",
+    );
+    assert_eq!(env.json(&["run", "on_bare"]).1["error"]["kind"], "chain_invalid");
+    env.write("config/kiwi.toml", "[validation]\nmode = \"lenient\"\n");
+    assert_eq!(env.json(&["run", "on_bare"]).1["error"]["kind"], "chain_invalid");
+    env.write_user("config/kiwi.toml", "[validation]\nmode = \"lenient\"\n");
+    let (code, out) = env.json(&["run", "on_bare"]);
+    assert_eq!(code, 0, "{out:#}");
+    assert!(out["warnings"].to_string().contains("defines no child_schemas"));
+}
+
+#[test]
+fn the_demo_shows_what_really_happens_and_leaves_nothing() {
+    let env = TestEnvironment::bare();
+    let ran = env.run(&["demo"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    for part in
+        ["VERIFIED BYTES RUN", "\"kept\": 2", "enter", "exit", "rule `kiwi_permitted`, guard 1 admits"]
+    {
+        assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
+    }
+    let told = [
+        "integrity mismatch for greeter@1.0.0",
+        "`greet.sh` changed",
+        "rule `no_passwords` rejects it: that is not for shouting",
+        "the audit log does not hold",
+    ];
+    for part in told {
+        assert!(ran.stderr.contains(part), "{part} is not in:\n{}", ran.stderr);
+    }
+    assert_eq!(std::fs::read_dir(env.tmp()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(env.home()).unwrap().count(), 0);
+}

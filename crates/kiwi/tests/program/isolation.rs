@@ -1,0 +1,145 @@
+//! The levels of isolation, through the whole program: what a manifest declares is what its tool can touch.
+
+use crate::support::TestEnvironment;
+use crate::support::secure::Secure;
+use crate::support::server::Server;
+use serde_json::json;
+
+const LEVELS: [&str; 4] = ["trusted", "standard", "sandboxed", "restricted"];
+
+fn bash(env: &TestEnvironment, name: &str, keys: &str, script: &str) {
+    let head = format!("version: 1.0.0\n{keys}");
+    let head: Vec<_> = head.lines().map(|line| format!("# kiwi: {line}")).collect();
+    env.write(&format!("tools/{name}.sh"), format!("{}\n{script}\n", head.join("\n")));
+}
+
+#[test]
+fn every_kind_of_tool_runs_at_every_level() {
+    let env = TestEnvironment::new();
+    let params = "parameters: {type: object, properties: {who: {type: string}}}";
+    bash(&env, "bashful", params, "echo \"hello $KIWI_PARAM_WHO\"");
+    let script = |id: &str, runtime: &str, file: &str, requires: &str| {
+        format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: {runtime}\nmanifest: {{entrypoint: {file}, requires: [{requires}]}}\n"
+        )
+    };
+    env.write("tools/snake/tool.yaml", script("snake", "python_runtime", "main.py", "six"));
+    env.write(
+        "tools/snake/main.py",
+        "import six\ndef execute(params):\n    return 'hello ' + six.ensure_str(params['who'])\n",
+    );
+    env.write("tools/knot/tool.yaml", script("knot", "node_runtime", "main.js", "left-pad@1.3.0"));
+    env.write(
+        "tools/knot/main.js",
+        "exports.execute = ({ who }) => 'hello' + require('left-pad')(who, who.length + 1);\n",
+    );
+    for tool in ["bashful", "snake", "knot"] {
+        for level in LEVELS {
+            let ran = env.run(&["run", tool, "who=Ada", "--isolation", level]);
+            assert_eq!((ran.code, ran.stdout.trim()), (0, "hello Ada"), "{tool} at {level}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_sandbox_opens_what_is_declared_and_nothing_else() {
+    let env = TestEnvironment::new();
+    let project = env.project();
+    std::fs::write(project.join("secret.txt"), "hidden").unwrap();
+    std::fs::create_dir_all(project.join("data/in")).unwrap();
+    std::fs::write(project.join("data/in/a.csv"), "1,2").unwrap();
+    let outside = env.home().join("outside.txt");
+    std::fs::write(&outside, "home").unwrap();
+    std::fs::write(env.home().join("other.txt"), "other").unwrap();
+    let keys = "isolation: sandboxed\npermissions: {filesystem_read: [\"data/**\", \"{path}\"], filesystem_write: [\"out/**\"]}\nparameters: {type: object, properties: {path: {type: string}}, required: [path]}";
+    let script = "cat data/in/a.csv; cat \"$KIWI_PARAM_PATH\"; echo done > out/result.txt
+        ls; for file in secret.txt ../home/other.txt .ai/tools/look.sh; do if cat \"$file\" 2>/dev/null; then echo \"read $file\"; fi; done
+        for file in stray data/in/b.csv /tmp/../etc/x; do if (echo x > \"$file\") 2>/dev/null; then echo \"wrote $file\"; fi; done
+        touch \"$HOME/private\" /tmp/private && echo private";
+    bash(&env, "look", keys, script);
+    let ran = env.run(&["run", "look", &format!("path={}", outside.display())]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, "1,2homedata\nout\nprivate\n", "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(project.join("out/result.txt")).unwrap(), "done\n");
+    assert!(!project.join("stray").exists() && !project.join("data/in/b.csv").exists());
+    assert!(!env.home().join("private").exists(), "its home is its own");
+    // The same tool held loosely does all of it, so the walls are what stopped it.
+    bash(&env, "loose", &keys.replace("sandboxed", "standard"), script);
+    let ran = env.run(&["run", "loose", &format!("path={}", outside.display())]);
+    assert!(ran.stdout.contains("read secret.txt") && ran.stdout.contains("wrote stray"), "{}", ran.stdout);
+    // A flag tightens, and a manifest cannot loosen it again.
+    let ran = env.run(&["run", "loose", &format!("path={}", outside.display()), "--isolation", "restricted"]);
+    assert!(!ran.stdout.contains("read secret.txt"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_only_way_out_is_to_declared_hosts() {
+    let server = Server::start(|_| ("200 OK", json!("reached").to_string()));
+    let env = TestEnvironment::new();
+    let fetch = format!(
+        "import os, urllib.request\ndef execute(params):\n    try:\n        return urllib.request.urlopen('{}', timeout=5).read().decode()\n    except Exception as error:\n        return 'no way: ' + str(error)[:60]\n",
+        server.url("/x")
+    );
+    let tool = |id: &str, isolation: &str, hosts: &str| {
+        let manifest = format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: python_runtime\nentrypoint: main.py\nisolation: {isolation}\npermissions: {{network_hosts: [{hosts}]}}\n"
+        );
+        env.write(&format!("tools/{id}/tool.yaml"), manifest);
+        env.write(&format!("tools/{id}/main.py"), &fetch);
+        env.run(&["run", id]).stdout
+    };
+    assert_eq!(tool("free", "standard", "").trim(), "\"reached\"");
+    let declared = format!("\"127.0.0.1:{}\"", server.port);
+    assert_eq!(tool("declared", "sandboxed", &declared).trim(), "\"reached\"");
+    for (id, isolation, hosts) in [
+        ("undeclared", "sandboxed", ""),
+        ("another", "sandboxed", "example.org"),
+        ("restricted", "restricted", declared.as_str()),
+    ] {
+        let said = tool(id, isolation, hosts);
+        assert!(said.starts_with("no way"), "{id}: {said}");
+    }
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn an_authenticated_request_goes_where_its_manifest_says_at_every_level_with_a_network() {
+    let env = TestEnvironment::new();
+    let server = Secure::start(&env.tmp(), "t0ken-of-the-service");
+    let api = |id: &str, host: &str, keys: &str| {
+        let manifest = format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: api\nparameters: {{type: object, properties: {{city: {{type: string}}, host: {{type: string}}}}}}\n{keys}config:\n  url: \"https://{host}:{}/weather/{{city}}\"\n  auth: {{type: bearer, secret: service}}\n  response: /data/asked\n",
+            server.port
+        );
+        env.write(&format!("tools/{id}.yaml"), manifest);
+    };
+    let run = |id: &str, level: &str| {
+        let words = ["run", id, "city=Oslo", "host=127.0.0.1", "--isolation", level, "--json"];
+        let out = env.command(&words).env("SSL_CERT_FILE", &server.certificate).output().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let kind = said["error"]["kind"].as_str().unwrap_or_default().to_owned();
+        (out.status.code().unwrap(), said["result"].as_str().unwrap_or_default().to_owned(), kind)
+    };
+    api("weather", "127.0.0.1", "");
+    let (code, _, kind) = run("weather", "standard");
+    assert_eq!((code, kind.as_str()), (3, "missing_requirement"), "nothing is sent without the secret");
+    assert_eq!(env.run_with_input(&["auth", "set", "service"], "t0ken-of-the-service").code, 0);
+    for level in ["trusted", "standard", "sandboxed"] {
+        assert_eq!(run("weather", level), (0, "/weather/Oslo".into(), String::new()), "{level}");
+    }
+    assert_eq!(run("weather", "restricted"), (3, String::new(), "denied".into()));
+    // A host that a caller chooses must be declared; no level with walls takes a caller's word for it.
+    api("anywhere", "{host}", "");
+    assert_eq!(run("anywhere", "sandboxed").2, "invalid_manifest", "a secret for whatever host is named");
+    api("listed", "{host}", "permissions: {network_hosts: [\"127.0.0.1\"]}\n");
+    let text = std::fs::read_to_string(env.project().join(".ai/tools/listed.yaml")).unwrap();
+    env.write("tools/listed.yaml", text.replace("  auth: {type: bearer, secret: service}\n", ""));
+    env.write(
+        "tools/unlisted.yaml",
+        text.replace("tool_id: listed", "tool_id: unlisted")
+            .replace("permissions: {network_hosts: [\"127.0.0.1\"]}\n", "")
+            .replace("  auth: {type: bearer, secret: service}\n", ""),
+    );
+    assert_eq!(run("listed", "sandboxed").2, "tool_failed", "it arrived, and was asked who it is");
+    assert_eq!(run("unlisted", "sandboxed").2, "denied");
+}

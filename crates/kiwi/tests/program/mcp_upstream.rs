@@ -1,0 +1,214 @@
+//! Tools of upstream servers are tools like any other: planned, judged, locked, recorded; and what a server changes
+//! waits for a person.
+
+use crate::support::TestEnvironment;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A project with one upstream server, named `up`, whose tools the test decides about.
+struct Place {
+    env: TestEnvironment,
+    tools: PathBuf,
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    let properties = json!({"text": {"type": "string"}, "count": {"type": "integer"}});
+    json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}})
+}
+
+impl Place {
+    fn entry(&self, more: &str) -> String {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/upstream.py");
+        let tools = self.tools.display();
+        format!("mcps:\n  up: {{command: python3, args: [{script:?}, \"{tools}\"]{more}}}\n")
+    }
+
+    /// Named by the user.
+    fn new(offered: &[Value]) -> Self {
+        let env = TestEnvironment::new();
+        let place = Self { tools: env.tmp().join("tools.json"), env };
+        place.offer(offered);
+        place.env.write_user("config/mcp_registry.yaml", place.entry(""));
+        place
+    }
+
+    fn offer(&self, offered: &[Value]) {
+        std::fs::write(&self.tools, json!(offered).to_string()).unwrap();
+    }
+
+    /// What reached the server.
+    fn log(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.env.tmp().join("tools.json.log")).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    fn calls(&self) -> usize {
+        self.log().iter().filter(|line| line.starts_with("call")).count()
+    }
+}
+
+#[test]
+fn an_upstream_tool_is_a_chain_that_is_planned_recorded_and_called() {
+    let place = Place::new(&[tool("say-It", "Says it"), tool("fail", "Fails")]);
+    let (code, out) = place.env.json(&["run", "up.say-It", "text=hi", "count=2"]);
+    assert_eq!((code, &out["result"]), (0, &json!("say-It: {\"count\": 2, \"text\": \"hi\"}")), "{out:#}");
+    let chain: Vec<&str> =
+        out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
+    assert_eq!(chain, ["up.say-It", "mcp_stdio_runtime", "subprocess"]);
+    let events: Vec<Value> =
+        place.env.audit().iter().map(|line| json!([line["event"], line["tool"]])).collect();
+    assert_eq!(events, [json!(["enter", "up.say-It"]), json!(["exit", "up.say-It"])]);
+
+    let (code, out) = place.env.json(&["run", "up.fail"]);
+    assert_eq!((code, &out["error"]["kind"]), (1, &json!("tool_failed")));
+    assert_eq!(out["error"]["message"], "`fail` says that it failed: no luck");
+    assert_eq!(out["content"]["content"][0]["text"], "no luck\nat all");
+
+    let (code, out) = place.env.json(&["run", "up.say-It", "count=many"]);
+    assert_eq!((code, &out["error"]["kind"]), (2, &json!("invalid_params")), "{out:#}");
+    let (code, out) = place.env.json(&["run", "up.other"]);
+    assert_eq!((code, &out["error"]["kind"]), (2, &json!("not_found")), "{out:#}");
+    assert_eq!(place.calls(), 2);
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_asked_and_asks_nothing() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    let (code, out) = place.env.json(&["run", "up.say", "text=hi", "--dry-run"]);
+    assert_eq!(code, 0, "{out:#}");
+    let would = json!({"server": "up", "method": "tools/call", "params": {"name": "say", "arguments": {"text": "hi"}}});
+    assert_eq!(out["result"]["would"], would);
+    assert_eq!(place.calls(), 0);
+}
+
+#[test]
+fn what_a_server_changes_waits_for_a_person_across_restarts() {
+    let place = Place::new(&[tool("say", "Says it"), tool("other", "Does something else")]);
+    assert_eq!(place.env.json(&["run", "up.say"]).0, 0);
+    place.offer(&[tool("say", "Says it, and more"), tool("other", "Does something else")]);
+    for _ in 0..2 {
+        let (code, out) = place.env.json(&["run", "up.say"]);
+        assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{out:#}");
+        assert!(out["error"]["message"].as_str().unwrap().contains("quarantine"), "{out:#}");
+        assert!(out["error"]["hint"].as_str().unwrap().contains("kiwi mcp review up"), "{out:#}");
+    }
+    // What did not change goes on.
+    assert_eq!(place.env.json(&["run", "up.other"]).0, 0);
+    // What is as it was needs nobody.
+    place.offer(&[tool("say", "Says it"), tool("other", "Does something else")]);
+    assert_eq!(place.env.json(&["run", "up.other"]).0, 0);
+    assert_eq!(place.env.json(&["run", "up.say"]).0, 0);
+    // New tools and other names wait as well.
+    place.offer(&[tool("speak", "Says it"), tool("other", "Does something else"), tool("newer", "Is new")]);
+    assert_eq!(place.env.json(&["run", "up.other"]).0, 0);
+    for id in ["up.speak", "up.newer"] {
+        let (code, out) = place.env.json(&["run", id]);
+        assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{id}: {out:#}");
+    }
+    assert_eq!(
+        place.log().iter().filter(|line| ["call speak", "call newer"].contains(&line.as_str())).count(),
+        0
+    );
+}
+
+#[test]
+fn a_lockfile_holds_the_definition() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    assert_eq!(place.env.json(&["run", "up.say"]).0, 0);
+    let ran = place.env.run(&["lockfile", "freeze", "up.say"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lock = std::fs::read_to_string(place.env.project().join(".ai/lockfiles/mcp/up.say@1.0.0.lock.json"))
+        .unwrap();
+    let lock: Value = serde_json::from_str(&lock).unwrap();
+    assert_eq!(lock["upstream"]["description"], "Says it");
+    assert_eq!(place.env.json(&["run", "up.say", "--lock", "strict"]).0, 0);
+    // Agreed to by a person, and still not what was frozen.
+    place.offer(&[tool("say", "Says it otherwise")]);
+    assert_eq!(place.env.json(&["run", "up.say"]).0, 3);
+    let ran = place.env.run(&["mcp", "review", "up", "--approve", "say"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (code, out) = place.env.json(&["run", "up.say", "--lock", "strict"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("lockfile_mismatch")), "{out:#}");
+    assert_eq!(place.env.json(&["run", "up.say", "--lock", "off"]).0, 0);
+}
+
+#[test]
+fn rules_and_permissions_hold_for_upstream_tools() {
+    let place = Place::new(&[tool("say", "Says it"), tool("read", "Reads it")]);
+    place.env.write_user(
+        "config/kiwi.toml",
+        "[profiles.few.permissions]\ntools = [\"**\"]\nmcp_actions = { up = [\"read\"] }\n",
+    );
+    let (code, out) = place.env.json(&["run", "up.say", "--profile", "few"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("denied")), "{out:#}");
+    let rule = "rule no_reading {\n  guards {\n    $tool == \"up.read\" -> reject \"not today\"\n  }\n  effects { }\n}\n";
+    place.env.write("rules/no.kappa", rule);
+    let (code, out) = place.env.json(&["run", "up.read", "--profile", "few"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("denied")), "{out:#}");
+    assert!(out["error"]["message"].as_str().unwrap().contains("not today"), "{out:#}");
+    assert_eq!(place.calls(), 0);
+}
+
+#[test]
+fn a_server_that_only_the_project_names_is_not_started_before_the_project_is_trusted() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    std::fs::remove_file(place.env.home().join(".ai/config/mcp_registry.yaml")).unwrap();
+    place.env.write("config/mcp_registry.yaml", place.entry(""));
+    let (code, out) = place.env.json(&["run", "up.say"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("denied")), "{out:#}");
+    assert_eq!(out["error"]["details"]["reason"]["policy_id"], "trust");
+    assert_eq!(place.log(), [] as [&str; 0]);
+    // Trusting starts nothing by itself.
+    assert_eq!(place.env.run(&["trust", "add"]).code, 0);
+    assert_eq!(place.log(), [] as [&str; 0]);
+    assert_eq!(place.env.json(&["run", "up.say"]).0, 0);
+    // What was trusted is the file as it was.
+    place.env.write("config/mcp_registry.yaml", place.entry(", description: other"));
+    let (code, out) = place.env.json(&["run", "up.say"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("denied")), "{out:#}");
+    assert_eq!(place.calls(), 1);
+}
+
+#[test]
+fn a_manifest_may_stand_for_a_servers_tool() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    let manifest = "tool_id: speak\nversion: \"1.0.0\"\ntool_type: mcp\nconfig: {server: up, tool: say}\nparameters: {type: object, properties: {text: {type: string}}}\n";
+    place.env.write("tools/speak.yaml", manifest);
+    let (code, out) = place.env.json(&["run", "speak", "text=hi"]);
+    assert_eq!((code, &out["result"]), (0, &json!("say: {\"text\": \"hi\"}")), "{out:#}");
+    place.offer(&[tool("say", "Says it otherwise")]);
+    let (code, out) = place.env.json(&["run", "speak", "text=hi"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("integrity_mismatch")), "{out:#}");
+    place.env.write(
+        "tools/speak.yaml",
+        manifest.replace("tool_type: mcp\n", "tool_type: mcp\nexecutor: mcp_http_runtime\n"),
+    );
+    let (code, out) = place.env.json(&["run", "speak", "text=hi"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("chain_invalid")), "{out:#}");
+    assert_eq!(place.calls(), 1);
+}
+
+#[test]
+fn what_is_no_tool_is_asked_for_by_a_tool_of_the_system() {
+    let place = Place::new(&[]);
+    let (code, out) = place.env.json(&["run", "mcp.up.read_resource", "uri=test://x"]);
+    assert_eq!((code, &out["content"]["contents"][0]["text"]), (0, &json!("what it says")), "{out:#}");
+    let chain: Vec<&str> =
+        out["chain"].as_array().unwrap().iter().map(|link| link["tool_id"].as_str().unwrap()).collect();
+    assert_eq!(chain, ["mcp.up.read_resource", "mcp_stdio_runtime", "subprocess"]);
+    assert!(place.log().contains(&"read test://x".to_owned()));
+    assert_eq!(place.env.json(&["run", "mcp.up.other"]).0, 2);
+}
+
+#[test]
+fn a_secret_of_the_store_reaches_the_server_that_names_it() {
+    let place = Place::new(&[tool("token", "Tells its token")]);
+    place.env.write_user("config/mcp_registry.yaml", place.entry(", env: {TOKEN: \"${UP_TOKEN}\"}"));
+    let (code, out) = place.env.json(&["run", "up.token"]);
+    assert_eq!((code, &out["error"]["kind"]), (1, &json!("upstream_unavailable")), "{out:#}");
+    assert!(out["error"]["message"].as_str().unwrap().contains("UP_TOKEN"), "{out:#}");
+    assert_eq!(place.env.run_with_input(&["auth", "set", "UP_TOKEN"], "s3cret-of-the-store\n").code, 0);
+    let (code, out) = place.env.json(&["run", "up.token"]);
+    assert_eq!(code, 0, "{out:#}");
+    assert_ne!(out["result"], "none");
+}

@@ -1,0 +1,299 @@
+//! Calls through the real program: what is printed, what is recorded, what is left behind.
+
+use crate::support::TestEnvironment;
+use serde_json::json;
+
+const DATA_PROCESSOR: &str = "tool_id: data_processor\nversion: \"2.1.0\"\ntool_type: script\nexecutor: python_runtime\nmanifest:\n  language: python\n  entrypoint: process_data.py\nconfig:\n  timeout: 1800\n  env:\n    PYTHONPATH: \"/app/lib\"\n";
+
+#[test]
+fn a_python_folder_a_bash_file_and_a_node_file_run_through_their_chains() {
+    let env = TestEnvironment::new();
+    env.write("tools/data/data_processor/tool.yaml", DATA_PROCESSOR);
+    env.write("tools/data/data_processor/process_data.py", "import os, helper\ndef execute(input):\n    return {'input': input, 'helper': helper.VALUE, 'path': os.environ['PYTHONPATH']}\n");
+    env.write("tools/data/data_processor/helper.py", "VALUE = 42\n");
+    let (code, out) = env.json(&["run", "data_processor", "input=data.csv"]);
+    assert_eq!(code, 0, "{out:#}");
+    assert_eq!(out["status"], "success");
+    assert_eq!(out["result"], json!({"input": "data.csv", "helper": 42, "path": "/app/lib"}));
+    let ids: Vec<_> = out["chain"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| {
+            (l["tool_id"].as_str().unwrap(), l["version"].as_str().unwrap(), l["space"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            ("data_processor", "2.1.0", "project"),
+            ("python_runtime", "1.4.0", "system"),
+            ("subprocess", "1.0.0", "system")
+        ]
+    );
+    assert!(out["tool"]["integrity"].as_str().unwrap().starts_with("sha256:"));
+    assert!(out["timing_us"]["execute"].as_u64().unwrap() > 0);
+
+    env.write("tools/hi.sh", "echo \"hi $KIWI_PARAM_NAME from $(pwd)\"; echo aside >&2; cat\n");
+    let ran = env.run(&["run", "hi", "name=Ada"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, format!("hi Ada from {}\n{{\"name\":\"Ada\"}}\n", env.project().display()));
+    assert!(ran.stderr.contains("aside"));
+
+    env.write("tools/js.js", "exports.execute = async ({n}) => ({double: n * 2});\n");
+    let (_, out) = env.json(&["run", "js", "--params", r#"{"n": 21}"#]);
+    assert_eq!(out["result"], json!({"double": 42}), "{out:#}");
+}
+
+#[test]
+fn document_000_runs_as_written_with_its_packages() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/data_processor/tool.yaml",
+        DATA_PROCESSOR.replace(
+            "  entrypoint: process_data.py\n",
+            "  entrypoint: process_data.py\n  requires:\n    - six==1.16.0\n",
+        ),
+    );
+    env.write(
+        "tools/data_processor/process_data.py",
+        "import six\ndef execute(input):\n    return {'six': six.__version__, 'input': input}\n",
+    );
+    let (code, out) = env.json(&["run", "data_processor", "input=data.csv"]);
+    assert_eq!((code, &out["result"]), (0, &json!({"six": "1.16.0", "input": "data.csv"})), "{out:#}");
+    // The environment is there now: nothing is installed again.
+    let (_, again) = env.json(&["run", "data_processor", "input=b"]);
+    assert!(again["timing_us"]["execute"].as_u64() < out["timing_us"]["execute"].as_u64());
+}
+
+#[test]
+fn a_node_tool_gets_the_packages_it_requires() {
+    let env = TestEnvironment::new();
+    let manifest = |name: &str, file: &str, config: &str| {
+        env.write(
+            &format!("tools/{name}/tool.yaml"),
+            format!("tool_id: {name}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: node_runtime\nmanifest:\n  entrypoint: {file}\n  requires: [left-pad@1.3.0]\n{config}"),
+        );
+    };
+    manifest("padded", "padded.mjs", "");
+    env.write(
+        "tools/padded/padded.mjs",
+        "import pad from 'left-pad';\nexport const execute = ({s}) => pad(s, 3);\n",
+    );
+    let (code, out) = env.json(&["run", "padded", "s=x"]);
+    assert_eq!((code, &out["result"]), (0, &json!("  x")), "{out:#}");
+
+    // What a tool itself puts into NODE_PATH stays in front.
+    manifest("own", "own.js", "config: {env: {NODE_PATH: /own/modules}}\n");
+    env.write(
+        "tools/own/own.js",
+        "exports.execute = () => [require('left-pad')('y', 2), process.env.NODE_PATH];\n",
+    );
+    let (code, out) = env.json(&["run", "own"]);
+    assert_eq!((code, &out["result"][0]), (0, &json!(" y")), "{out:#}");
+    assert!(out["result"][1].as_str().unwrap().starts_with("/own/modules:/"), "{out:#}");
+}
+
+#[test]
+fn the_system_helper_runs_through_kiwi_runtime() {
+    let (code, out) = TestEnvironment::bare().json(&["run", "kiwi.info"]);
+    assert_eq!((code, &out["result"]["name"]), (0, &json!("kiwi")), "{out:#}");
+}
+
+#[test]
+fn parameters_come_from_everywhere() {
+    let env = TestEnvironment::new();
+    env.write("tools/echo/tool.yaml", "tool_id: echo\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: echo.sh}\nparameters: [{name: n, type: integer}, {name: s, default: d}]\n");
+    env.write("tools/echo/echo.sh", "cat\n");
+    let file = env.write("params.json", r#"{"n": 3}"#);
+    assert_eq!(env.run(&["run", "echo", "n=3"]).stdout, "{\"n\":3,\"s\":\"d\"}\n");
+    assert_eq!(
+        env.run(&["run", "echo", "--params", &format!("@{}", file.display())]).stdout,
+        "{\"n\":3,\"s\":\"d\"}\n"
+    );
+    assert_eq!(
+        env.run_with_input(&["run", "echo", "--params", "-"], r#"{"n": 4}"#).stdout,
+        "{\"n\":4,\"s\":\"d\"}\n"
+    );
+    assert_eq!(
+        env.run(&["run", "echo", "n=5", "--params", r#"{"n": 4, "s": "x"}"#]).stdout,
+        "{\"n\":5,\"s\":\"x\"}\n"
+    );
+}
+
+#[test]
+fn a_failing_tool_keeps_its_output() {
+    let env = TestEnvironment::new();
+    env.write("tools/bad.sh", "echo '{\"partial\": true}'; echo went wrong >&2; exit 7\n");
+    let (code, out) = env.json(&["run", "bad"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        (&out["status"], &out["error"]["kind"], &out["error"]["details"]["exit_code"]),
+        (&json!("error"), &json!("tool_failed"), &json!(7))
+    );
+    assert_eq!((&out["result"], &out["stderr"]), (&json!({"partial": true}), &json!("went wrong\n")));
+    env.write("tools/thrown.js", "exports.execute = () => { throw new Error('no such city'); };\n");
+    let message = env.json(&["run", "thrown"]).1["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "the tool ended with exit code 1: Error: no such city");
+    let ran = env.run(&["run", "bad"]);
+    assert!(ran.stderr.contains("error: the tool ended with exit code 7: went wrong"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_environment_is_built_from_nothing() {
+    let env = TestEnvironment::new();
+    env.write("tools/env.sh", "env | cut -d= -f1 | sort | tr '\\n' ' '\n");
+    let mut command = env.command(&["run", "env"]);
+    let out = command.env("SECRET_TOKEN", "x").env("LANG", "C.UTF-8").output().unwrap();
+    let names: Vec<String> =
+        String::from_utf8_lossy(&out.stdout).split_whitespace().map(str::to_owned).collect();
+    assert!(names.contains(&"LANG".to_owned()) && names.contains(&"HOME".to_owned()), "{names:?}");
+    assert!(!names.contains(&"SECRET_TOKEN".to_owned()) && !names.contains(&"USER".to_owned()), "{names:?}");
+
+    env.write("tools/all/tool.yaml", "tool_id: all\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: a.sh}\nisolation: trusted\n");
+    env.write("tools/all/a.sh", "echo \"${SECRET_TOKEN:-none}\"\n");
+    let out = env.command(&["run", "all"]).env("SECRET_TOKEN", "x").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "x\n");
+    let out =
+        env.command(&["run", "all", "--isolation", "standard"]).env("SECRET_TOKEN", "x").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "none\n");
+}
+
+#[test]
+fn every_call_is_recorded_before_and_after_and_the_lines_are_linked() {
+    let env = TestEnvironment::new();
+    // The tool itself sees its enter record.
+    env.write("tools/look.sh", "cat .ai/logs/audit/*/*.jsonl | wc -l\n");
+    let (_, out) = env.json(&["run", "look"]);
+    assert_eq!(out["result"], json!(1));
+    let lines = env.audit();
+    assert_eq!(lines.iter().map(|l| l["event"].as_str().unwrap()).collect::<Vec<_>>(), ["enter", "exit"]);
+    for line in &lines {
+        assert_eq!(
+            (&line["tool"], &line["caller"], &line["session"]),
+            (&json!("look"), &json!("cli:tester"), &out["session"])
+        );
+        assert_eq!(
+            (&line["integrity"], &line["chain_hash"]),
+            (&out["tool"]["integrity"], &out["chain_hash"])
+        );
+        assert_eq!(line["chain"].as_array().unwrap().len(), 3);
+    }
+    assert_eq!((&lines[0]["prev"], &lines[1]["prev"]), (&json!(null), &lines[0]["hash"]));
+    assert_eq!(lines[1]["result"]["ok"], true);
+    env.run(&["run", "missing"]);
+    let last = env.audit().pop().unwrap();
+    assert_eq!((&last["event"], &last["result"]["kind"]), (&json!("request"), &json!("not_found")));
+}
+
+#[test]
+fn a_call_that_cannot_be_recorded_does_not_happen() {
+    let env = TestEnvironment::new();
+    env.write("tools/touch.sh", "touch ran\n");
+    env.write("logs", "a file where the folder should be");
+    let (code, out) = env.json(&["run", "touch"]);
+    assert_eq!(
+        (code, &out["status"], &out["error"]["kind"], &out["error"]["details"]["reason"]["policy_id"]),
+        (3, &json!("refused"), &json!("denied"), &json!("audit"))
+    );
+    assert!(!env.project().join("ran").exists());
+}
+
+#[test]
+fn a_dry_run_shows_and_does_nothing() {
+    let env = TestEnvironment::new();
+    env.write("tools/touch.sh", "touch ran\n");
+    let (code, out) = env.json(&["run", "touch", "a=b", "--dry-run"]);
+    assert_eq!(code, 0, "{out:#}");
+    assert_eq!(out["result"]["would"]["args"], json!(["-eu", "-o", "pipefail", "<tool:0>/touch.sh"]));
+    assert!(!env.project().join("ran").exists());
+    assert!(env.audit().is_empty());
+}
+
+#[test]
+fn a_user_adds_a_runtime_with_yaml_only_and_it_is_validated_like_the_others() {
+    let env = TestEnvironment::new();
+    env.write_user("tools/awk_runtime.yaml", "tool_id: awk_runtime\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nentrypoint_is_file: true\nconfig: {command: awk, base_args: [\"-f\"]}\nvalidation:\n  child_schemas:\n    - match: {tool_type: script}\n      schema: {properties: {manifest: {properties: {entrypoint: {pattern: \"\\\\.awk$\"}}, required: [entrypoint]}}}\n");
+    env.write("tools/upper/tool.yaml", "tool_id: upper\nversion: \"1.0.0\"\ntool_type: script\nexecutor: awk_runtime\nentrypoint: upper.awk\n");
+    env.write("tools/upper/upper.awk", "BEGIN { print toupper(ENVIRON[\"KIWI_PARAM_TEXT\"]) }\n");
+    assert_eq!(env.run(&["run", "upper", "text=abc"]).stdout, "ABC\n");
+    env.write("tools/wrong/tool.yaml", "tool_id: wrong\nversion: \"1.0.0\"\ntool_type: script\nexecutor: awk_runtime\nentrypoint: wrong.rb\n");
+    env.write("tools/wrong/wrong.rb", "");
+    let (code, out) = env.json(&["run", "wrong"]);
+    assert_eq!((code, &out["error"]["kind"]), (3, &json!("chain_invalid")));
+}
+
+#[test]
+fn ctrl_c_ends_the_tool_and_everything_it_started() {
+    let env = TestEnvironment::new();
+    let marker = format!("7777.{}", std::process::id());
+    env.write("tools/slow.sh", format!("sleep {marker} & setsid sleep {marker} & echo started; wait\n"));
+    let mut child = env.command(&["run", "slow"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!(line, "started\n");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(crate::support::processes(&format!("sleep {marker}")), Vec::<String>::new());
+    assert_eq!(env.audit().last().unwrap()["event"], "exit");
+}
+
+#[test]
+fn kill_nine_of_kiwi_leaves_nothing_running() {
+    let env = TestEnvironment::new();
+    let marker = format!("8888.{}", std::process::id());
+    env.write("tools/slow.sh", format!("sleep {marker} & setsid sleep {marker} & echo started; wait\n"));
+    let mut child = env.command(&["run", "slow"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !crate::support::processes(&format!("sleep {marker}")).is_empty() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "still running: {:?}",
+            crate::support::processes(&format!("sleep {marker}"))
+        );
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn an_api_tool_talks_to_a_real_server() {
+    use std::io::{Read, Write};
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut buffer = [0; 4096];
+            let n = stream.read(&mut buffer).unwrap();
+            asked.push(String::from_utf8_lossy(&buffer[..n]).into_owned());
+            let (status, body) = if asked.len() == 1 {
+                ("200 OK", r#"{"data": {"temp": 21}}"#)
+            } else {
+                ("404 Not Found", r#"{"why": "no such city"}"#)
+            };
+            write!(stream, "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()).unwrap();
+        }
+        asked
+    });
+    let env = TestEnvironment::new();
+    env.write("tools/weather.yaml", format!("tool_id: weather\nversion: \"1.0.0\"\ntool_type: api\nparameters: {{type: object, properties: {{city: {{type: string}}}}, required: [city]}}\nconfig: {{url: \"http://127.0.0.1:{port}/v1/{{city}}\", query: {{units: metric}}, response: /data/temp}}\n"));
+    let (code, out) = env.json(&["run", "weather", "city=a/b c"]);
+    assert_eq!((code, &out["result"]), (0, &json!(21)), "{out:#}");
+    let (code, out) = env.json(&["run", "weather", "city=x"]);
+    assert_eq!(
+        (code, &out["error"]["kind"], &out["error"]["details"]["status"]),
+        (1, &json!("tool_failed"), &json!(404)),
+        "{out:#}"
+    );
+    assert!(thread.join().unwrap()[0].starts_with("GET /v1/a%2Fb%20c?units=metric HTTP/1.1"));
+    let (code, out) = env.json(&["run", "weather", "city=x"]);
+    assert_eq!((code, &out["error"]["kind"]), (1, &json!("upstream_unavailable")), "{out:#}");
+}

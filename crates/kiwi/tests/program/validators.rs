@@ -1,0 +1,154 @@
+//! `kiwi tool check`: what would go wrong is found without running anything, with file and line.
+
+use crate::support::TestEnvironment;
+use serde_json::Value;
+
+/// The one item for a tool.
+#[track_caller]
+fn check(env: &TestEnvironment, id: &str) -> Value {
+    let (_, said) = env.json(&["tool", "check", id]);
+    said["items"][0].clone()
+}
+
+/// Its one issue: kind, where, and a part of what it says.
+#[track_caller]
+fn one_issue(env: &TestEnvironment, id: &str, kind: &str, file: &str, line: Option<u64>, says: &str) {
+    let item = check(env, id);
+    let issues = item["issues"].as_array().unwrap();
+    assert_eq!(issues.len(), 1, "{item}");
+    let issue = &issues[0];
+    assert_eq!(issue["kind"], kind, "{issue}");
+    assert!(issue["file"].as_str().unwrap().ends_with(file), "{issue}");
+    assert_eq!(issue["line"].as_u64(), line, "{issue}");
+    assert!(issue["message"].as_str().unwrap().contains(says), "{issue}");
+}
+
+#[test]
+fn shell_scripts_are_read_by_their_shell() {
+    let env = TestEnvironment::new();
+    env.write("tools/good.sh", "#!/usr/bin/env bash\n# kiwi: version: 1.0.0\nif true; then echo a; fi\n");
+    assert_eq!(check(&env, "good")["issues"].as_array().unwrap().len(), 0);
+    env.write("tools/open.sh", "#!/usr/bin/env bash\n# kiwi: version: 1.0.0\necho a\nfi\n");
+    one_issue(&env, "open", "invalid_manifest", "tools/open.sh", Some(4), "syntax error");
+    env.write("tools/first.sh", "#!/usr/bin/python3\n# kiwi: version: 1.0.0\necho a\n");
+    one_issue(&env, "first", "invalid_manifest", "tools/first.sh", Some(1), "`python3`");
+    let ran = env.run(&["tool", "check", "open"]);
+    assert!(ran.stdout.contains("open.sh:4: "), "{}", ran.stdout);
+}
+
+#[test]
+fn python_is_compiled_and_never_run() {
+    let env = TestEnvironment::new();
+    let touched = env.tmp().join("touched");
+    let good = format!("__version__ = \"1.0.0\"\nopen({touched:?}, \"w\")\ndef execute():\n    return 1\n");
+    env.write("tools/good.py", good);
+    assert_eq!(check(&env, "good")["ok"], true);
+    assert!(!touched.exists(), "checking must not run the tool");
+    env.write(
+        "tools/parts/tool.yaml",
+        "tool_id: parts\nversion: \"1.0.0\"\ntool_type: python\nentrypoint: main.py\n",
+    );
+    env.write("tools/parts/main.py", "import part\ndef execute():\n    return part.x\n");
+    env.write("tools/parts/part.py", "x = 1\n\ny = = 2\n");
+    one_issue(&env, "parts", "invalid_manifest", "tools/parts/part.py", Some(3), "syntax error");
+    let made: Vec<_> = std::fs::read_dir(env.project().join(".ai/tools/parts")).unwrap().flatten().collect();
+    assert_eq!(made.len(), 3, "nothing is written beside the files: {made:?}");
+}
+
+#[test]
+fn node_is_parsed_as_what_it_is() {
+    let env = TestEnvironment::new();
+    env.write("tools/good.js", "// kiwi: version: 1.0.0\nexports.execute = () => 1;\n");
+    env.write("tools/module.mjs", "// kiwi: version: 1.0.0\nexport const execute = () => 1;\n");
+    for id in ["good", "module"] {
+        assert_eq!(check(&env, id)["ok"], true, "{id}");
+    }
+    env.write("tools/bad.js", "// kiwi: version: 1.0.0\n\nconst a = ;\n");
+    one_issue(&env, "bad", "invalid_manifest", "tools/bad.js", Some(3), "syntax error");
+}
+
+#[test]
+fn requests_are_complete_and_say_who_asks() {
+    let env = TestEnvironment::new();
+    let head = "version: \"1.0.0\"\ntool_type: api\n";
+    let api = |id: &str, config: &str| {
+        env.write(&format!("tools/{id}.yaml"), format!("tool_id: {id}\n{head}config:\n{config}"));
+    };
+    api("hostless", "  method: GET\n  url: \"https:///path\"\n");
+    one_issue(&env, "hostless", "invalid_manifest", "hostless.yaml", Some(6), "`url`: \"https:///path\"");
+    api("unknown", "  url: \"https://example.org\"\n  auth: {type: magic, secret: a}\n");
+    one_issue(&env, "unknown", "invalid_manifest", "unknown.yaml", Some(6), "`auth.type`: \"magic\"");
+    api("nameless", "  url: \"https://example.org\"\n  auth: {type: bearer}\n");
+    one_issue(
+        &env,
+        "nameless",
+        "invalid_manifest",
+        "nameless.yaml",
+        Some(6),
+        "`auth`: \"secret\" is a required",
+    );
+    api("keyless", "  url: \"https://example.org\"\n  auth: {type: api_key, name: k, secret: a}\n");
+    one_issue(&env, "keyless", "invalid_manifest", "keyless.yaml", Some(6), "`auth`: \"in\" is a required");
+
+    api("unstored", "  url: \"https://example.org\"\n  auth: {type: bearer, secret: my_token}\n");
+    one_issue(&env, "unstored", "missing_requirement", "unstored.yaml", Some(6), "`my_token`");
+    let hint = check(&env, "unstored")["issues"][0]["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("kiwi auth set my_token"), "{hint}");
+    assert_eq!(env.run_with_input(&["auth", "set", "my_token"], "s3cret\n").code, 0);
+    assert_eq!(check(&env, "unstored")["ok"], true);
+}
+
+#[test]
+fn what_is_missing_is_named_with_what_would_help() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/needy.yaml",
+        "tool_id: needy\nversion: \"1.0.0\"\ntool_type: script\nexecutor: subprocess\nrequires_commands: [no_such_command]\nrequires_env: [NO_SUCH_NAME]\nrequires_secret: [no_such_secret]\nconfig: {command: echo}\n",
+    );
+    let item = check(&env, "needy");
+    let issues = item["issues"].as_array().unwrap();
+    let found: Vec<_> = issues
+        .iter()
+        .map(|it| (it["kind"].as_str().unwrap(), it["line"].as_u64().unwrap(), it["hint"].as_str().unwrap()))
+        .collect();
+    assert_eq!(found.len(), 3, "{item}");
+    for ((kind, line, hint), (at, help)) in
+        found.iter().zip([(5, "install"), (6, "NO_SUCH_NAME=…"), (7, "kiwi auth set no_such_secret")])
+    {
+        assert_eq!((*kind, *line), ("missing_requirement", at), "{item}");
+        assert!(hint.contains(help), "{hint}");
+    }
+}
+
+#[test]
+fn a_missing_interpreter_or_engine_is_an_issue() {
+    let env = TestEnvironment::new();
+    env.write("tools/hello.py", "__version__ = \"1.0.0\"\ndef execute():\n    return 1\n");
+    let boxed = "tool_id: boxed\nversion: \"1.0.0\"\ntool_type: docker\nexecutor:\n  image: a:1\n";
+    env.write("tools/boxed.yaml", boxed);
+    let empty = env.tmp().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    for (id, program) in [("hello", "Python"), ("boxed", "Docker")] {
+        let output = env.command(&["tool", "check", id, "--json"]).env("PATH", &empty).output().unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let issue = &said["items"][0]["issues"][0];
+        assert_eq!(issue["kind"], "missing_requirement", "{said}");
+        assert!(issue["hint"].as_str().unwrap().contains(program), "{issue}");
+    }
+}
+
+#[test]
+fn a_container_is_built_from_files_that_are_there() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/made/tool.yaml",
+        "tool_id: made\nversion: \"1.0.0\"\ntool_type: docker\nconfig:\n  build: {context: image}\n",
+    );
+    env.write("tools/made/image/readme", "no build file\n");
+    one_issue(&env, "made", "invalid_manifest", "tools/made/tool.yaml", Some(5), "image/Dockerfile");
+    env.write(
+        "tools/empty.yaml",
+        "tool_id: empty\nversion: \"1.0.0\"\ntool_type: docker\nconfig: {command: [ls]}\n",
+    );
+    assert_eq!(check(&env, "empty")["issues"][0]["kind"], "chain_invalid");
+}
