@@ -18,9 +18,9 @@ pub(super) struct Nearby {
 struct Known {
     /// The last change that was read.
     change: i64,
-    rows: Vec<Entry>,
-    /// The signs of each row's vector, apart from the rest: most of them are all that is read.
-    signs: Vec<Signs>,
+    rows: Vec<Row>,
+    /// The numbers of each row's vector, apart from the rest: most of them are never read.
+    vectors: Vec<Option<Coarse>>,
     at: HashMap<i64, usize>,
 }
 
@@ -33,10 +33,12 @@ const RING: usize = 40;
 /// And never fewer: signs tell little about the order of the very nearest.
 const LEAST: usize = 2000;
 
-struct Entry {
+/// What a scan reads of every tool.
+struct Row {
     tool: i64,
     is_public: bool,
-    vector: Option<Coarse>,
+    has_vector: bool,
+    signs: Signs,
 }
 
 /// A vector in steps, and what makes it of length 1 again.
@@ -97,15 +99,15 @@ impl Nearby {
         for (tool, is_public, vector) in rows {
             let vector = vector.as_deref().map(Coarse::read).transpose()?;
             let signs = vector.as_ref().map(Coarse::signs).unwrap_or_default();
-            let entry = Entry { tool, is_public, vector };
+            let row = Row { tool, is_public, has_vector: vector.is_some(), signs };
             let next = known.rows.len();
             let at = *known.at.entry(tool).or_insert(next);
-            let Known { rows, signs: all, .. } = &mut *known;
-            if let (Some(row), Some(place)) = (rows.get_mut(at), all.get_mut(at)) {
-                (*row, *place) = (entry, signs);
+            let Known { rows, vectors, .. } = &mut *known;
+            if let (Some(place), Some(kept)) = (rows.get_mut(at), vectors.get_mut(at)) {
+                (*place, *kept) = (row, vector);
             } else {
-                rows.push(entry);
-                all.push(signs);
+                rows.push(row);
+                vectors.push(vector);
             }
         }
         known.change = known.change.max(change);
@@ -118,16 +120,13 @@ impl Nearby {
             return Vec::new();
         };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let may_see = |entry: &Entry| {
-            entry.vector.is_some() && (entry.is_public || sees_all || own.contains(&entry.tool))
-        };
+        let may_see = |row: &Row| row.has_vector && (row.is_public || sees_all || own.contains(&row.tool));
         let mut best: Vec<(f32, i64)> = Vec::with_capacity(most * 2 + 1);
         let mut least = 0.0;
-        for entry in known.around(&query, (most * RING).max(LEAST), may_see) {
-            let Some(vector) = &entry.vector else { continue };
+        for (row, vector) in known.around(&query, (most * RING).max(LEAST), may_see) {
             let likeness = vector.likeness(&query);
             if likeness > least {
-                best.push((likeness, entry.tool));
+                best.push((likeness, row.tool));
                 if best.len() > most * 2 {
                     cut(&mut best, most);
                     least = best.last().map_or(0.0, |(likeness, _)| *likeness);
@@ -145,11 +144,11 @@ impl Known {
         &'a self,
         query: &Coarse,
         wanted: usize,
-        may_see: impl Fn(&Entry) -> bool + 'a,
-    ) -> impl Iterator<Item = &'a Entry> {
+        may_see: impl Fn(&Row) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a Row, &'a Coarse)> {
         let query = query.signs();
-        let differing = |signs: &Signs| -> usize {
-            let pairs = signs.iter().zip(&query);
+        let differing = |row: &Row| -> usize {
+            let pairs = row.signs.iter().zip(&query);
             pairs.map(|(one, other)| (one ^ other).count_ones() as usize).sum()
         };
         let mut most = DIMENSIONS;
@@ -157,10 +156,10 @@ impl Known {
         if self.rows.len() > FEW.max(wanted) {
             let mut counts = [0_usize; DIMENSIONS + 1];
             distances.reserve_exact(self.rows.len());
-            for (signs, entry) in self.signs.iter().zip(&self.rows) {
-                let distance = differing(signs);
+            for row in &self.rows {
+                let distance = differing(row);
                 distances.push(u16::try_from(distance).unwrap_or(u16::MAX));
-                if let Some(count) = counts.get_mut(distance).filter(|_| may_see(entry)) {
+                if let Some(count) = counts.get_mut(distance).filter(|_| may_see(row)) {
                     *count += 1;
                 }
             }
@@ -175,8 +174,10 @@ impl Known {
         }
         let is_near =
             move |at: usize| distances.get(at).is_none_or(|distance| usize::from(*distance) <= most);
-        let rows = self.rows.iter().enumerate().filter(move |(at, entry)| is_near(*at) && may_see(entry));
-        rows.map(|(_, entry)| entry)
+        let near = self.rows.iter().zip(&self.vectors).enumerate().filter(move |(at, _)| is_near(*at));
+        near.map(|(_, pair)| pair)
+            .filter(move |(row, _)| may_see(row))
+            .filter_map(|(row, vector)| vector.as_ref().map(|vector| (row, vector)))
     }
 }
 

@@ -36,7 +36,13 @@ impl Postgres {
                 problem: format!("this is no address of a PostgreSQL database: {error}"),
             })?
             .application_name("kiwi-registry")
-            .options([("statement_timeout", "60000"), ("hnsw.ef_search", "100"), ("jit", "off")]);
+            // Whoever wants more of the nearest than are looked at first is served by looking on.
+            .options([
+                ("statement_timeout", "60000"),
+                ("hnsw.ef_search", "64"),
+                ("hnsw.iterative_scan", "strict_order"),
+                ("jit", "off"),
+            ]);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(PATIENCE)

@@ -14,7 +14,7 @@ const MOST_ASKED: usize = 16;
 /// A longer word is none.
 const LONGEST_WORD: usize = 64;
 /// Tools that are ranked by their words. Every one costs, and a word that more of them have tells them apart badly.
-const MOST_RANKED: u64 = 1_500;
+const MOST_RANKED: u64 = 1_000;
 /// How long a count is good enough.
 const FRESH: Duration = Duration::from_secs(30);
 /// Counts that are kept.
@@ -22,7 +22,7 @@ const MOST_KEPT: usize = 10_000;
 
 const COUNT: Sql = Sql::each(
     "SELECT doc FROM tool_vocabulary WHERE term = $1",
-    "SELECT count(*) FROM (SELECT 1 FROM embeddings WHERE words @@ plainto_tsquery('simple', $1) LIMIT 1501) them",
+    "SELECT count(*) FROM (SELECT 1 FROM embeddings WHERE words @@ plainto_tsquery('simple', $1) LIMIT 1001) them",
 );
 
 /// What is looked for.
