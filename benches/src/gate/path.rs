@@ -14,7 +14,7 @@ use crate::report::{Report, figures, say};
 use crate::row::Unit;
 use crate::stats::Samples;
 
-const CALLS: u64 = 400;
+const CALLS: u64 = 2000;
 const TOOL: &str = "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\n# kiwi: permissions: {filesystem_read: [\"data/**\"]}\ncat > /dev/null\n";
 
 /// What the stages of the gate cost one caller, above a bare dispatch.

@@ -26,6 +26,7 @@ mod kernel;
 mod keyring;
 mod limits;
 mod lockfiles;
+mod look;
 #[doc(hidden)]
 pub mod measured;
 mod oauth;

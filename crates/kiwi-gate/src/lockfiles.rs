@@ -29,9 +29,12 @@ impl Lockfiles<'_> {
     /// The lockfile that a call would be held against.
     pub fn find(&self, ask: &ToolRef) -> Result<Stored, Fault> {
         let planner = self.planner;
-        match planner.agreed(ask)? {
+        let look = planner.look();
+        match planner.agreed(&look, ask)? {
             Some(stored) => Ok(stored),
-            None => Err(missing(&planner.free(ask)?, ask, &planner.locked_versions(ask))),
+            None => {
+                Err(missing(&planner.pinned(&look, ask, Pins::none())?, ask, &planner.locked_versions(ask)))
+            }
         }
     }
 
@@ -49,7 +52,7 @@ impl Lockfiles<'_> {
     ) -> Result<Lockfile, Fault> {
         let ask = ToolRef::exactly(id.clone(), version);
         let pins = Pins::exactly(id.clone(), version.clone());
-        self.frozen(&self.planner.pinned(&ask, &pins)?, progress).await
+        self.frozen(&self.planner.pinned(&self.planner.look(), &ask, &pins)?, progress).await
     }
 
     async fn frozen(&self, plan: &Plan, progress: Progress<'_>) -> Result<Lockfile, Fault> {
@@ -66,7 +69,7 @@ impl Lockfiles<'_> {
     /// How what is here differs from a lockfile: its versions gone or changed, or no longer a chain that may run.
     pub async fn judge(&self, lock: &Lockfile) -> Result<Vec<Difference>, Fault> {
         let ask = ToolRef::exactly(lock.root.tool_id.clone(), &lock.root.version);
-        let (plan, mut differences) = self.planner.by(&ask, lock)?;
+        let (plan, mut differences) = self.planner.by(&self.planner.look(), &ask, lock)?;
         plan.require().map_err(|error| error.fault())?;
         if let Some(agreed) = &lock.environment {
             differences.extend(self.preparer.judge(&plan, agreed).await?);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::agreement::{Agreement, Planned, mismatch, missing};
 use crate::catalogue::Catalogue;
+use crate::look::Look;
 
 /// Plans calls.
 pub(crate) struct Planner {
@@ -29,20 +30,29 @@ impl Planner {
         &self.catalogue.spaces
     }
 
+    /// A look at what there is, for one plan.
+    pub fn look(&self) -> Look<'_> {
+        Look::at(&self.catalogue)
+    }
+
     /// What resolves today, whatever was agreed.
     pub fn free(&self, ask: &ToolRef) -> Result<Plan, Fault> {
-        self.pinned(ask, Pins::none())
+        self.pinned(&self.look(), ask, Pins::none())
     }
 
     /// What resolves with some versions preferred.
-    pub fn pinned(&self, ask: &ToolRef, pins: &Pins) -> Result<Plan, Fault> {
-        kiwi_chain::plan(&self.catalogue, ask, pins, self.validation, &self.caches)
-            .map_err(|error| error.fault())
+    pub fn pinned(&self, seen: &Look<'_>, ask: &ToolRef, pins: &Pins) -> Result<Plan, Fault> {
+        kiwi_chain::plan(seen, ask, pins, self.validation, &self.caches).map_err(|error| error.fault())
     }
 
     /// What comes closest to a lockfile, and how its chain still differs.
-    pub fn by(&self, ask: &ToolRef, lock: &Lockfile) -> Result<(Plan, Vec<Difference>), Fault> {
-        let plan = self.pinned(ask, &Pins::from(lock))?;
+    pub fn by(
+        &self,
+        seen: &Look<'_>,
+        ask: &ToolRef,
+        lock: &Lockfile,
+    ) -> Result<(Plan, Vec<Difference>), Fault> {
+        let plan = self.pinned(seen, ask, &Pins::from(lock))?;
         // What the runtime installs is looked at when it is there, not here.
         let frozen = freeze(&plan, lock.environment.clone(), &lock.generated_at);
         let frozen = frozen.map(|frozen| Lockfile { upstream: self.definition(&plan), ..frozen });
@@ -63,11 +73,13 @@ impl Planner {
         if mode == LockMode::Off {
             return Ok(Planned { plan: self.free(ask)?, mode, lock: None, objection: None });
         }
-        match self.agreed(ask) {
-            Ok(Some(stored)) => self.held(ask, stored, mode),
-            Ok(None) => self.unheld(ask, mode),
+        let seen = self.look();
+        match self.agreed(&seen, ask) {
+            Ok(Some(stored)) => self.held(&seen, ask, stored, mode),
+            Ok(None) => self.unheld(&seen, ask, mode),
             Err(unreadable) => {
-                Ok(Planned { plan: self.free(ask)?, mode, lock: None, objection: Some(unreadable) })
+                let plan = self.pinned(&seen, ask, Pins::none())?;
+                Ok(Planned { plan, mode, lock: None, objection: Some(unreadable) })
             }
         }
     }
@@ -82,10 +94,10 @@ impl Planner {
     }
 
     /// The lockfile of the nearest and highest version that has one, among those the call allows.
-    pub fn agreed(&self, ask: &ToolRef) -> Result<Option<Stored>, Fault> {
-        for candidate in versions(&self.catalogue, ask).map_err(|error| error.fault())? {
+    pub fn agreed(&self, seen: &Look<'_>, ask: &ToolRef) -> Result<Option<Stored>, Fault> {
+        for candidate in versions(seen, ask).map_err(|error| error.fault())? {
             // A version that cannot be read cannot run; if it is the one that is meant, the plan says so.
-            let Ok(tool) = self.catalogue.load(&candidate) else { continue };
+            let Ok(tool) = seen.load(&candidate) else { continue };
             match self.spaces().locks().load(&tool.category, &candidate.id, &candidate.version) {
                 Ok(Some(stored)) => return Ok(Some(stored)),
                 // A category that cannot be a folder cannot hold a lockfile either.
@@ -97,15 +109,15 @@ impl Planner {
     }
 
     /// By a lockfile, or by one of its alternatives where only that one holds here.
-    fn held(&self, ask: &ToolRef, stored: Stored, mode: LockMode) -> Result<Planned, Fault> {
-        let (plan, differences) = self.by(ask, &stored.lock)?;
+    fn held(&self, seen: &Look<'_>, ask: &ToolRef, stored: Stored, mode: LockMode) -> Result<Planned, Fault> {
+        let (plan, differences) = self.by(seen, ask, &stored.lock)?;
         if differences.is_empty() {
             let twin = self.twin(&stored);
             let lock = Some(Agreement { stored, differences, twin });
             return Ok(Planned { plan, mode, lock, objection: None });
         }
         for alternative in self.spaces().locks().alternatives(&stored) {
-            let (plan, differences) = self.by(ask, &alternative.lock)?;
+            let (plan, differences) = self.by(seen, ask, &alternative.lock)?;
             if differences.is_empty() {
                 let lock = Some(Agreement { stored: alternative, differences, twin: None });
                 return Ok(Planned { plan, mode, lock, objection: None });
@@ -116,8 +128,8 @@ impl Planner {
     }
 
     /// Without a lockfile of the default chain: the chain as it is may still have been agreed as an alternative.
-    fn unheld(&self, ask: &ToolRef, mode: LockMode) -> Result<Planned, Fault> {
-        let plan = self.free(ask)?;
+    fn unheld(&self, seen: &Look<'_>, ask: &ToolRef, mode: LockMode) -> Result<Planned, Fault> {
+        let plan = self.pinned(seen, ask, Pins::none())?;
         let own = plan.tools().first().map(|leaf| {
             let (id, version) = (&leaf.manifest.tool_id, &leaf.manifest.version);
             let hash = short(&plan.chain_hash());

@@ -3,7 +3,7 @@
 //!
 //! One reference implementation that everybody has beats a private format: anyone can recompute an integrity.
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use std::fmt::Write;
 
 use crate::Digest;
@@ -26,6 +26,40 @@ pub fn canonical(value: &Value) -> Result<String, CanonicalError> {
     Ok(out)
 }
 
+/// The canonical text of an object.
+pub fn canonical_object(map: &Map<String, Value>) -> Result<String, CanonicalError> {
+    let mut out = String::new();
+    write_object(&mut out, map)?;
+    Ok(out)
+}
+
+fn write_object(out: &mut String, map: &Map<String, Value>) -> Result<(), CanonicalError> {
+    // UTF-8 byte order is code-point order. Sorted here, so that no feature of the map type matters.
+    if map.keys().is_sorted() {
+        return write_members(out, map.iter());
+    }
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+    write_members(out, entries.into_iter())
+}
+
+fn write_members<'a>(
+    out: &mut String,
+    members: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Result<(), CanonicalError> {
+    out.push('{');
+    for (i, (key, item)) in members.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        write_string(out, key);
+        out.push(':');
+        write_value(out, item)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
 pub(crate) fn write_value(out: &mut String, value: &Value) -> Result<(), CanonicalError> {
     match value {
         Value::Null => out.push_str("null"),
@@ -43,21 +77,7 @@ pub(crate) fn write_value(out: &mut String, value: &Value) -> Result<(), Canonic
             }
             out.push(']');
         }
-        Value::Object(map) => {
-            // UTF-8 byte order is code-point order. Sorted here, so that no feature of the map type matters.
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            out.push('{');
-            for (i, (key, item)) in entries.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write_string(out, key);
-                out.push(':');
-                write_value(out, item)?;
-            }
-            out.push('}');
-        }
+        Value::Object(map) => write_object(out, map)?,
     }
     Ok(())
 }

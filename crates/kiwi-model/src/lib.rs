@@ -29,7 +29,7 @@ mod text;
 mod version;
 pub mod yaml;
 
-pub use canonical::{CanonicalError, canonical};
+pub use canonical::{CanonicalError, canonical, canonical_object};
 pub use checksum::checksum;
 pub use fault::{ErrorKind, Explain, Fault, Status};
 pub use file::{Content, File, FileEntry};

@@ -19,3 +19,4 @@ pub use embed::{EmbedError, Embedder, MiniLm, StaticEmbedder};
 pub use error::SearchError;
 pub use index::{Check, Counts, Index, Known, Prepared, View, Writer};
 pub use rank::{Filter, Hit, Mode, Prospect, Query, Weighed, list, search, summary};
+pub use vectors::Codes;

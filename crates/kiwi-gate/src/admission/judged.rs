@@ -54,8 +54,8 @@ impl Judged {
         })
     }
 
-    /// As the record keeps it.
-    pub fn note(&self, sequence: u64, approved: Option<Approved>) -> Admitted {
+    /// As the record keeps it. What the rules judged goes into it: a call has one such note.
+    pub fn note(&mut self, sequence: u64, approved: Option<Approved>) -> Admitted {
         let events = self.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Emit { .. }));
         Admitted {
             decision: DecisionNote {
@@ -65,7 +65,7 @@ impl Judged {
                 approved_by: approved.as_ref().map(|approved| approved.by.clone()),
                 approval: approved.map(|approved| approved.grant.unwrap_or(approved.approval)),
                 events: events.filter_map(|event| serde_json::to_value(event).ok()).collect(),
-                judged: Some(self.inputs.clone()),
+                judged: Some(self.inputs.take()),
             },
             rules_version: self.rules_version,
             permission: self.permission.clone(),

@@ -137,11 +137,12 @@ impl AuditLog {
     pub async fn append(
         &self,
         session: Session,
-        record: Record,
+        record: impl Into<Arc<Record>>,
         durability: Durability,
     ) -> Result<(), Fault> {
         let (told, outcome) = oneshot::channel();
-        let waiting = Waiting { item: Item { session, record, problem: None }, told: Some(told) };
+        let waiting =
+            Waiting { item: Item { session, record: record.into(), problem: None }, told: Some(told) };
         if let Some(leader) = self.join(waiting) {
             tokio::task::yield_now().await;
             if leader.is_alone() && leader.try_now() {
@@ -157,8 +158,8 @@ impl AuditLog {
     }
 
     /// Appends a record from where nothing can be awaited: now, or with the group that is being written.
-    pub fn append_now(&self, session: Session, record: Record) {
-        drop(self.join(Waiting { item: Item { session, record, problem: None }, told: None }));
+    pub fn append_now(&self, session: Session, record: impl Into<Arc<Record>>) {
+        drop(self.join(Waiting { item: Item { session, record: record.into(), problem: None }, told: None }));
     }
 
     fn join(&self, waiting: Waiting) -> Option<Leader> {

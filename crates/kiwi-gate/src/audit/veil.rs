@@ -1,6 +1,6 @@
 //! Parameters as the record keeps them: without what looks like a secret.
 
-use kiwi_model::{Digest, canonical};
+use kiwi_model::{Digest, canonical_object};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -61,15 +61,14 @@ pub(crate) struct Veiled {
 
 /// Takes out what the schema says is secret, what looks like it, and what is in the vault.
 pub(crate) fn veil(params: &Map<String, Value>, schema: Option<&Value>, vault: &Redactor) -> Veiled {
-    let whole = Value::Object(params.clone());
-    let text = canonical(&whole).ok();
+    let text = canonical_object(params).ok();
     let hash = text.as_ref().map(|text| Digest::of(text.as_bytes()));
     if text.is_none_or(|text| text.len() > LARGEST) {
         return Veiled { params: None, redacted: Vec::new(), hash };
     }
     let mut walk = Walk { root: schema, vault, path: String::new(), redacted: Vec::new() };
     let schemas: Vec<&Value> = schema.into_iter().collect();
-    let params = walk.value(whole, &schemas, 0);
+    let params = walk.value(Value::Object(params.clone()), &schemas, 0);
     Veiled { params: Some(params), redacted: walk.redacted, hash }
 }
 
@@ -235,7 +234,7 @@ mod tests {
         assert_eq!(veiled.redacted, redacted);
         assert_eq!(
             veiled.hash,
-            Some(Digest::of(canonical(params).unwrap().as_bytes())),
+            Some(Digest::of(kiwi_model::canonical(params).unwrap().as_bytes())),
             "the hash is over the whole"
         );
     }

@@ -39,7 +39,8 @@ pub(super) enum Patience {
 #[derive(Debug)]
 pub(super) struct Item {
     pub session: Session,
-    pub record: Record,
+    /// Shared with whoever goes on from it, so that a call is described once.
+    pub record: Arc<Record>,
     pub problem: Option<String>,
 }
 

@@ -259,7 +259,8 @@ impl Sharing<'_> {
     async fn freeze(&self, root: &Release, space: Space) -> Result<PathBuf, Fault> {
         let ask = ToolRef::exactly(root.tool_id.clone(), &root.version);
         let pins = Pins::exactly(root.tool_id.clone(), root.version.clone());
-        let plan = self.parts.planner.pinned(&ask, &pins)?;
+        let planner = self.parts.planner;
+        let plan = planner.pinned(&planner.look(), &ask, &pins)?;
         plan.require().map_err(|error| error.fault())?;
         let lockfiles = Lockfiles { planner: self.parts.planner, preparer: self.parts.preparer };
         let mut lock = lockfiles.freeze_version(&root.tool_id, &root.version, &|_| ()).await?;

@@ -21,11 +21,11 @@ pub(crate) struct Record {
 impl Stage for Record {
     fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
-            let entry = entry(&call, &self.vault)?;
+            let entry = Arc::new(entry(&call, &self.vault)?);
             let session = call.request.session;
             // Made first: a call that is given up while it waits for its enter record has an exit record too.
             let mut exit =
-                Exit { audit: &self.audit, session, entry: Some(entry.clone()), begun: Instant::now() };
+                Exit { audit: &self.audit, session, entry: Some(Arc::clone(&entry)), begun: Instant::now() };
             if let Err(fault) = self.audit.append(session, entry, Durability::OnDisk).await {
                 exit.entry = None;
                 return Err(fault);
@@ -72,7 +72,7 @@ pub(super) fn entry(call: &Call<'_>, vault: &Vault) -> Result<Entry, Fault> {
 struct Exit<'a> {
     audit: &'a AuditLog,
     session: Session,
-    entry: Option<Entry>,
+    entry: Option<Arc<Entry>>,
     begun: Instant,
 }
 
@@ -102,9 +102,9 @@ impl Exit<'_> {
         }
     }
 
-    fn finished(&mut self, outcome: CallResult) -> Option<Entry> {
-        let entry = self.entry.take()?;
-        Some(Entry { event: Event::Exit, at: crate::audit::now(), result: Some(outcome), ..entry })
+    fn finished(&mut self, outcome: CallResult) -> Option<Arc<Entry>> {
+        let entry = Arc::unwrap_or_clone(self.entry.take()?);
+        Some(Arc::new(Entry { event: Event::Exit, at: crate::audit::now(), result: Some(outcome), ..entry }))
     }
 
     fn elapsed(&self) -> u64 {

@@ -46,7 +46,7 @@ impl Stage for ToolLock {
                 Ok(approved) => approved,
                 Err(objection) => {
                     judged.objections.extend(objection.map(|objection| *objection));
-                    let refused = Err(self.refuse(&call, &judged, sequence).await);
+                    let refused = Err(self.refuse(&call, &mut judged, sequence).await);
                     match judged.answer() {
                         Answer::Deny => counters.ended(session, &judged.counted, &refused),
                         Answer::Ask | Answer::Allow => counters.withdrawn(session, &judged.counted),
@@ -102,7 +102,7 @@ impl ToolLock {
     }
 
     /// The record first, then the callback, then the error.
-    async fn refuse(&self, call: &Call<'_>, judged: &Judged, sequence: u64) -> Fault {
+    async fn refuse(&self, call: &Call<'_>, judged: &mut Judged, sequence: u64) -> Fault {
         let tool = call.plan().links().first().map(|link| link.tool_id.to_string()).unwrap_or_default();
         let caller = call.request.caller.as_str();
         let denied = ToolAdmissionDenied::from_objections(&judged.objections, caller, &tool);

@@ -1,5 +1,6 @@
-//! Vectors in memory, for the engine that has no index of them: a scan over their signs, and of the best over small numbers.
+//! Vectors in memory, for the engine that has no index of them: a scan over their codes, and of the best over small numbers.
 
+use kiwi_search::Codes;
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 
@@ -14,31 +15,32 @@ pub(super) struct Nearby {
     known: RwLock<Known>,
 }
 
-#[derive(Default)]
 struct Known {
     /// The last change that was read.
     change: i64,
     rows: Vec<Row>,
-    /// The numbers of each row's vector, apart from the rest: most of them are never read.
-    vectors: Vec<Option<Coarse>>,
+    /// By these most rows are passed by; the rows have the same numbers.
+    codes: Codes,
     at: HashMap<i64, usize>,
 }
 
-type Signs = [u64; DIMENSIONS / 64];
-
-/// Fewer are compared number by number.
-const FEW: usize = 4096;
-/// So many times what is wanted is compared number by number, by how many signs agree.
+/// So many times what is wanted is compared number by number, by how little their codes differ.
 const RING: usize = 40;
-/// And never fewer: signs tell little about the order of the very nearest.
+/// And never fewer: codes tell little about the order of the very nearest.
 const LEAST: usize = 2000;
+/// How much wider the ring gets where too little of it counts.
+const WIDER: usize = 4;
 
-/// What a scan reads of every tool.
 struct Row {
     tool: i64,
     is_public: bool,
-    has_vector: bool,
-    signs: Signs,
+    vector: Option<Coarse>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { change: 0, rows: Vec::new(), codes: Codes::new(DIMENSIONS), at: HashMap::new() }
+    }
 }
 
 /// A vector in steps, and what makes it of length 1 again.
@@ -69,12 +71,8 @@ impl Coarse {
         Ok(Self { steps, scale: length.recip() })
     }
 
-    fn signs(&self) -> Signs {
-        let mut signs = Signs::default();
-        for (word, steps) in signs.iter_mut().zip(self.steps.as_chunks::<64>().0) {
-            *word = steps.iter().fold(0, |word, step| word << 1 | u64::from(*step > 0));
-        }
-        signs
+    fn numbers(&self) -> [f32; DIMENSIONS] {
+        self.steps.map(f32::from)
     }
 
     fn likeness(&self, other: &Self) -> f32 {
@@ -96,18 +94,16 @@ impl Nearby {
     /// Takes in what changed, up to `change`.
     pub fn learn(&self, change: i64, rows: Vec<Changed>) -> Result<(), RegistryError> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let Known { rows: known_rows, codes, at, .. } = &mut *known;
         for (tool, is_public, vector) in rows {
             let vector = vector.as_deref().map(Coarse::read).transpose()?;
-            let signs = vector.as_ref().map(Coarse::signs).unwrap_or_default();
-            let row = Row { tool, is_public, has_vector: vector.is_some(), signs };
-            let next = known.rows.len();
-            let at = *known.at.entry(tool).or_insert(next);
-            let Known { rows, vectors, .. } = &mut *known;
-            if let (Some(place), Some(kept)) = (rows.get_mut(at), vectors.get_mut(at)) {
-                (*place, *kept) = (row, vector);
-            } else {
-                rows.push(row);
-                vectors.push(vector);
+            let number = *at.entry(tool).or_insert(known_rows.len());
+            let numbers = vector.as_ref().map_or([0.0; DIMENSIONS], Coarse::numbers);
+            codes.set(number, &numbers);
+            let row = Row { tool, is_public, vector };
+            match known_rows.get_mut(number) {
+                Some(place) => *place = row,
+                None => known_rows.push(row),
             }
         }
         known.change = known.change.max(change);
@@ -120,64 +116,21 @@ impl Nearby {
             return Vec::new();
         };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let may_see = |row: &Row| row.has_vector && (row.is_public || sees_all || own.contains(&row.tool));
-        let mut best: Vec<(f32, i64)> = Vec::with_capacity(most * 2 + 1);
-        let mut least = 0.0;
-        for (row, vector) in known.around(&query, (most * RING).max(LEAST), may_see) {
-            let likeness = vector.likeness(&query);
-            if likeness > least {
-                best.push((likeness, row.tool));
-                if best.len() > most * 2 {
-                    cut(&mut best, most);
-                    least = best.last().map_or(0.0, |(likeness, _)| *likeness);
-                }
+        let may_see = |row: &&Row| row.is_public || sees_all || own.contains(&row.tool);
+        let mut ring = (most * RING).max(LEAST);
+        loop {
+            let around = known.codes.around(&query.numbers(), ring);
+            let rows = around.iter().filter_map(|at| known.rows.get(*at as usize)).filter(may_see);
+            let near = rows.filter_map(|row| Some((row.vector.as_ref()?.likeness(&query), row.tool)));
+            let mut near: Vec<(f32, i64)> = near.collect();
+            // Where the caller may not see much of it, a wider ring is looked at.
+            if near.len() >= most || ring >= known.rows.len() {
+                near.retain(|(likeness, _)| *likeness > 0.0);
+                cut(&mut near, most);
+                return near.into_iter().map(|(_, tool)| tool).collect();
             }
+            ring *= WIDER;
         }
-        cut(&mut best, most);
-        best.into_iter().map(|(_, tool)| tool).collect()
-    }
-}
-
-impl Known {
-    /// Those whose signs agree most with the query's: at least so many, where there are as many.
-    fn around<'a>(
-        &'a self,
-        query: &Coarse,
-        wanted: usize,
-        may_see: impl Fn(&Row) -> bool + 'a,
-    ) -> impl Iterator<Item = (&'a Row, &'a Coarse)> {
-        let query = query.signs();
-        let differing = |row: &Row| -> usize {
-            let pairs = row.signs.iter().zip(&query);
-            pairs.map(|(one, other)| (one ^ other).count_ones() as usize).sum()
-        };
-        let mut most = DIMENSIONS;
-        let mut distances = Vec::new();
-        if self.rows.len() > FEW.max(wanted) {
-            let mut counts = [0_usize; DIMENSIONS + 1];
-            distances.reserve_exact(self.rows.len());
-            for row in &self.rows {
-                let distance = differing(row);
-                distances.push(u16::try_from(distance).unwrap_or(u16::MAX));
-                if let Some(count) = counts.get_mut(distance).filter(|_| may_see(row)) {
-                    *count += 1;
-                }
-            }
-            let mut sum = 0;
-            most = counts
-                .iter()
-                .position(|count| {
-                    sum += count;
-                    sum >= wanted
-                })
-                .unwrap_or(DIMENSIONS);
-        }
-        let is_near =
-            move |at: usize| distances.get(at).is_none_or(|distance| usize::from(*distance) <= most);
-        let near = self.rows.iter().zip(&self.vectors).enumerate().filter(move |(at, _)| is_near(*at));
-        near.map(|(_, pair)| pair)
-            .filter(move |(row, _)| may_see(row))
-            .filter_map(|(row, vector)| vector.as_ref().map(|vector| (row, vector)))
     }
 }
 
@@ -217,7 +170,7 @@ mod tests {
             f32::from(i8::from_le_bytes([(state >> 56) as u8]))
         };
         let vectors: Vec<Vec<f32>> =
-            (0..3 * FEW).map(|_| (0..DIMENSIONS).map(|_| random()).collect()).collect();
+            (0..12_288).map(|_| (0..DIMENSIONS).map(|_| random()).collect()).collect();
         let nearby = Nearby::default();
         let rows = (0..).zip(&vectors).map(|(number, vector)| (number, number % 3 > 0, coarse(vector)));
         nearby.learn(1, rows.collect()).unwrap();

@@ -4,13 +4,17 @@
 //! The segments are written, merged, deleted from and committed by the text index, so a vector is there exactly when its
 //! document is; nothing here has to be kept in step.
 
+mod bound;
 mod code;
+mod codes;
 mod near;
 mod plugin;
 mod processor;
 mod row;
 mod segment;
 mod tokens;
+
+pub use codes::Codes;
 
 pub(crate) use code::Coder;
 pub(crate) use near::{Wanted, nearest};

@@ -3,7 +3,8 @@
 
 use tantivy::DocId;
 
-use super::processor::{count_differing, differing_least, likenesses, products};
+use super::bound::bound;
+use super::processor::{differing_least, likenesses, products};
 use super::{Coder, SegmentVectors};
 
 /// Codes that are held against the query itself: so many for each document that is wanted, but no more than this part of
@@ -14,9 +15,6 @@ const RING_AT_LEAST: usize = 8192;
 /// Rows that are looked at.
 const ROWS_FOR_EACH: usize = 32;
 const ROWS_AT_LEAST: usize = 1024;
-/// Codes that are looked at to guess how many bits the nearest differ in.
-const SAMPLE: usize = 16_384;
-const SIDE_BY_SIDE: usize = 16;
 /// Codes of one block stay in the processor's cache while every query is held against them.
 const BLOCK: usize = 1024;
 /// More blocks than this are worth a second thread.
@@ -53,7 +51,7 @@ pub(crate) fn nearest(
     let Some(width) = queries.first().map(|query| query.code.len()).filter(|width| *width > 0) else {
         return queries.iter().map(|_| Vec::new()).collect();
     };
-    let mut bounds: Vec<u32> = queries.iter().map(|query| bound(segments, width, query)).collect();
+    let mut bounds: Vec<u32> = queries.iter().map(|query| ring_of(segments, width, query)).collect();
     let mut found: Vec<Option<Vec<Near>>> = queries.iter().map(|_| None).collect();
     let all = u32::try_from(width * 8).unwrap_or(u32::MAX);
     while found.iter().any(Option::is_none) {
@@ -75,30 +73,12 @@ pub(crate) fn nearest(
     found.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// In how many bits a code may differ, so that about as many codes are left as are wanted.
-fn bound(segments: &[SegmentVectors], width: usize, query: &Wanted<'_>) -> u32 {
-    let total: usize = segments.iter().map(|segment| segment.codes().len() / width).sum();
+/// In how many bits a code may differ from a query's.
+fn ring_of(segments: &[SegmentVectors], width: usize, query: &Wanted<'_>) -> u32 {
+    let codes = segments.iter().map(SegmentVectors::codes);
+    let total: usize = codes.clone().map(|codes| codes.len() / width).sum();
     let ring = (query.limit * RING_FOR_EACH).min(total / RING_PART).max(RING_AT_LEAST);
-    let all = u32::try_from(width * 8).unwrap_or(u32::MAX);
-    if total <= ring {
-        return all;
-    }
-    // Some codes here and there, a few side by side, since whole lines of memory are fetched.
-    let every = (total / SAMPLE).max(1);
-    let mut histogram = vec![0_usize; width * 8 + 1];
-    for segment in segments {
-        for codes in segment.codes().chunks(SIDE_BY_SIDE * width).step_by(every) {
-            count_differing(codes, &query.code, every, &mut histogram);
-        }
-    }
-    let mut sum = 0;
-    for (bits, count) in (0..).zip(histogram) {
-        sum += count;
-        if sum >= ring {
-            return bits;
-        }
-    }
-    all
+    bound(codes, &query.code, ring)
 }
 
 /// For each query the documents whose codes differ in no more bits than they may.

@@ -87,7 +87,7 @@ fn one_record_that_cannot_be_written_does_not_refuse_the_others() {
     let ground = Ground::new();
     let session = Session::start();
     let mut bad = item(session, 1);
-    bad.record.params = Some(json!(u64::MAX));
+    std::sync::Arc::make_mut(&mut bad.record).params = Some(json!(u64::MAX));
     let mut group = [item(session, 0), bad, item(session, 2)];
     ground.writer().commit(&mut group).unwrap();
     assert_eq!(group.each_ref().map(|item| item.problem.is_some()), [false, true, false]);

@@ -89,7 +89,7 @@ fn record(session: Session, number: usize) -> Record {
 }
 
 fn item(session: Session, number: usize) -> Item {
-    Item { session, record: record(session, number), problem: None }
+    Item { session, record: record(session, number).into(), problem: None }
 }
 
 /// Whether one of these is at this line, or right behind it.

@@ -1,7 +1,7 @@
 //! A call as the brake remembers it.
 
-use kiwi_model::{Digest, canonical};
-use serde_json::{Map, Value};
+use kiwi_model::{Digest, canonical_object};
+use serde_json::{Map, Value, json};
 
 /// Of longer parameters the beginning and the end are remembered, this much in all.
 const MOST_TEXT: usize = 8192;
@@ -38,13 +38,12 @@ pub(super) enum Leaf {
 
 impl Seen {
     pub fn new(tool: &str, params: &Map<String, Value>, mutates: bool) -> Self {
-        let params = Value::Object(params.clone());
-        // What has no canonical form cannot run either; its debug form tells such calls apart as well.
-        let text = canonical(&params).unwrap_or_else(|_| params.to_string());
+        // What has no canonical form cannot run either; its plain form tells such calls apart as well.
+        let text = canonical_object(params).unwrap_or_else(|_| json!(params).to_string());
         let digest = Digest::of(format!("{tool}\0{text}").as_bytes());
         let mut leaves = Vec::new();
         if text.len() <= MOST_TEXT {
-            gather(&params, &mut String::new(), &mut leaves);
+            gather_object(params, &mut String::new(), &mut leaves);
         }
         let size = text.len();
         let text = if size > MOST_TEXT { ends(&text) } else { text };
@@ -70,20 +69,23 @@ fn ends(text: &str) -> String {
     format!("{head}{tail}")
 }
 
+fn gather_object(map: &Map<String, Value>, path: &mut String, leaves: &mut Vec<(String, Leaf)>) {
+    let length = path.len();
+    for (name, item) in map {
+        path.push('/');
+        path.push_str(name);
+        gather(item, path, leaves);
+        path.truncate(length);
+    }
+}
+
 fn gather(value: &Value, path: &mut String, leaves: &mut Vec<(String, Leaf)>) {
     if leaves.len() >= MOST_LEAVES {
         return;
     }
     let length = path.len();
     match value {
-        Value::Object(map) => {
-            for (name, item) in map {
-                path.push('/');
-                path.push_str(name);
-                gather(item, path, leaves);
-                path.truncate(length);
-            }
-        }
+        Value::Object(map) => gather_object(map, path, leaves),
         Value::Array(items) => {
             for (number, item) in items.iter().enumerate() {
                 path.push('/');
