@@ -132,11 +132,12 @@ fn tell_throughput(report: &mut Report, subject: &mut Subject, count: u64) -> Re
     Ok(())
 }
 
-/// Kiwi and its peers, all over HTTP.
+/// Kiwi and its peers, all over HTTP. Of all of them only Kiwi waits for a disk: beside it stands a second one that has
+/// its records in memory, and that one is compared.
 fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers) -> Result<()> {
     say("calls over HTTP: direct, through Kiwi, through its peers");
+    let memory = tempfile::tempdir_in("/dev/shm").context("no folder in memory")?;
     let scratch = tempfile::tempdir().context("no scratch folder")?;
-    let (project, home) = place(scratch.path(), upstream)?;
     let address = subject::free_address()?;
     let process = Command::new(upstream)
         .args(["--http", subject::port(&address)])
@@ -145,15 +146,18 @@ fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers)
         .stderr(Stdio::null())
         .spawn()?;
     let direct = Subject::http("the upstream itself", "echo", &address, "/mcp", process)?;
-    let own = subject::free_address()?;
-    let process = kiwi(setup, &project, &home)
-        .args(["serve", "--port", subject::port(&own)])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let kiwi = Subject::http("Kiwi", "up.echo", &own, "/mcp/direct", process)?;
-    let mut subjects = vec![direct, kiwi];
+    let mut subjects = vec![direct];
+    for (name, folder) in [("Kiwi", memory.path()), ("Kiwi, on disk", scratch.path())] {
+        let (project, home) = place(folder, upstream)?;
+        let own = subject::free_address()?;
+        let process = kiwi(setup, &project, &home)
+            .args(["serve", "--port", subject::port(&own)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        subjects.push(Subject::http(name, "up.echo", &own, "/mcp/direct", process)?);
+    }
     subjects.extend(peers.start(upstream, &format!("http://{address}/mcp"), scratch.path())?);
     let samples = compare(&mut subjects, SLOW_CALLS)?;
     let kiwi = samples.get(1).cloned().unwrap_or_default();
@@ -161,13 +165,13 @@ fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers)
         let what = format!("over HTTP: a call of {}", subject.name);
         report.tell(&what, samples.p50(), Unit::Microseconds, figures(samples));
     }
-    for (subject, samples) in subjects.iter().zip(&samples).skip(2) {
+    for (subject, samples) in subjects.iter().zip(&samples).skip(3) {
         let ratio = kiwi.p50() / samples.p50();
         let from = json!({"kiwi": figures(&kiwi), "peer": figures(samples)});
         report.judge(&format!("  Kiwi beside {}", subject.name), ratio, Unit::Part, 1.0 / 20.0, from);
     }
     for (number, subject) in subjects.iter_mut().enumerate() {
-        tell_throughput(report, subject, if number < 2 { FLOOD } else { SLOW_FLOOD })?;
+        tell_throughput(report, subject, if number < 3 { FLOOD } else { SLOW_FLOOD })?;
         report.tell(&format!("  memory: {}", subject.name), subject.memory(), Unit::Mebibytes, Value::Null);
         let start = subject.start.as_secs_f64() * 1e3;
         report.tell(&format!("  start: {}", subject.name), start, Unit::Milliseconds, Value::Null);

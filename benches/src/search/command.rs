@@ -1,4 +1,5 @@
-//! The whole command in a project with a hundred thousand tools: building the index, a first answer, many answers.
+//! The whole command in a project with a hundred thousand tools: building the index, a first answer, many answers. And
+//! building it once from a million files.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
@@ -18,7 +19,8 @@ use crate::row::Unit;
 use crate::stats::{Samples, time};
 
 const TOOLS: usize = 100_000;
-const FOLDERS: usize = 100;
+/// Tools that lie in one folder.
+const IN_A_FOLDER: usize = 1000;
 /// Commands, each a process.
 const TURNS: usize = 60;
 /// Questions that one process answers.
@@ -32,7 +34,7 @@ const REST: Duration = Duration::from_secs(2);
 pub fn measure(report: &mut Report, kiwi: &Path, sets: &[Set], items: &Items, scratch: &Path) -> Result<()> {
     say(&format!("writing a project with {TOOLS} tools"));
     let project = Project::write(scratch.join("tools"), 0)?;
-    write_tools(&project, items)?;
+    write_tools(&project, items, TOOLS)?;
     say("kiwi index build");
     let (built, ()) = time(|| once(project.command(kiwi).args(["index", "build", "--json"]), true))?;
     let what = format!("kiwi index build, {TOOLS} tools");
@@ -64,13 +66,32 @@ pub fn measure(report: &mut Report, kiwi: &Path, sets: &[Set], items: &Items, sc
     at_rest(report, kiwi, &project, &questions)
 }
 
+/// From as many files as there are items to an index, by the command that a person gives.
+pub fn from_disk(
+    report: &mut Report,
+    kiwi: &Path,
+    items: &Items,
+    count: usize,
+    scratch: &Path,
+) -> Result<()> {
+    say(&format!("writing a project with {count} tools"));
+    let project = Project::write(scratch.join("files"), 0)?;
+    write_tools(&project, items, count)?;
+    say("kiwi index build");
+    let (built, ()) = time(|| once(project.command(kiwi).args(["index", "build", "--json"]), true))?;
+    let what = format!("kiwi index build, {count} tools on disk");
+    report.judge(&what, built.as_secs_f64(), Unit::Seconds, 600.0, Value::Null);
+    Ok(fs::remove_dir_all(project.root())?)
+}
+
 /// A file for each tool, as many in each folder.
-fn write_tools(project: &Project, items: &Items) -> Result<()> {
+fn write_tools(project: &Project, items: &Items, count: usize) -> Result<()> {
     let tools = project.root().join(".ai/tools");
-    for folder in 0..FOLDERS {
+    let folders = count / IN_A_FOLDER;
+    for folder in 0..folders {
         let folder_path = tools.join(format!("area_{folder:02}"));
         fs::create_dir_all(&folder_path)?;
-        for number in (folder..TOOLS).step_by(FOLDERS) {
+        for number in (folder..count).step_by(folders) {
             let item = items.item(number);
             let property = |(name, meaning): &(String, String)| {
                 (name.clone(), json!({"type": "string", "description": meaning}))

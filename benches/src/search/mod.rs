@@ -37,6 +37,7 @@ pub fn run(setup: &Setup, sets: &Path, peers: &Peers) -> Result<bool> {
     quality::measure(&mut report, &sets)?;
     let built = million::measure(&mut report, &sets, &items, ITEMS, scratch.path())?;
     command::measure(&mut report, &setup.kiwi, &sets, &items, scratch.path())?;
+    command::from_disk(&mut report, &setup.kiwi, &items, ITEMS, scratch.path())?;
     peers::measure(&mut report, &sets, &items, (&built, peers, scratch.path()))?;
     report.finish(&setup.out)
 }
