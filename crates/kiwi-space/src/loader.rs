@@ -110,7 +110,7 @@ impl Loader<'_> {
         self.caches.counters.add(Counter::ToolMisses);
         let mut tool = self.build(item, &item.relative(), key.path.clone(), files, &evidence)?;
         if let Some(bytes) = &key.signature {
-            tool.signature = signature::judge(bytes, &tool, || signature::beside(item));
+            tool.signature = signature::judge(bytes, &tool, || format!(".ai/{}", signature::beside(item)));
         }
         let tool = Arc::new(tool);
         self.caches.tools.insert(key, Arc::clone(&tool));

@@ -48,7 +48,7 @@ impl Line {
     /// Puts a record behind the line whose hash is `prev`. Written out once, without a tree of values in between: every
     /// call waits for this.
     pub fn seal(seq: u64, record: &Record, prev: Option<Digest>) -> Result<Sealed, CanonicalError> {
-        let mut text = String::with_capacity(1024);
+        let mut text = String::with_capacity(2048);
         let place = write(&mut text, seq, record, prev)?;
         let hash = Digest::of(text.as_bytes());
         text.insert_str(place, &hash.spell(|digits| ["\"hash\":\"sha256:", digits, "\","].concat()));

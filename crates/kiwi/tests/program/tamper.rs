@@ -226,7 +226,7 @@ fn a_wrong_signature_stops_a_tool() {
         let (code, refused) = env.json(&["run", "say"]);
         assert_eq!((code, &refused["error"]["kind"]), (3, &"integrity_mismatch".into()), "{refused}");
         let message = refused["error"]["message"].as_str().unwrap();
-        assert!(message.contains("say.sh.kiwi.sig"), "{message}");
+        assert!(message.contains(".ai/tools/say.sh.kiwi.sig"), "{message}");
         let (_, found) = env.json(&["search", "says something"]);
         assert!(!found.to_string().contains("\"say\""), "{found}");
     }
@@ -234,6 +234,21 @@ fn a_wrong_signature_stops_a_tool() {
     sign(&env);
     assert_eq!(env.run(&["run", "say"]).stdout, "other\n");
     std::fs::remove_file(&file).unwrap();
+    assert_eq!(env.run(&["run", "say"]).stdout, "other\n");
+}
+
+#[test]
+fn a_deleted_tool_takes_its_signature_along() {
+    let env = TestEnvironment::new();
+    let tool = env.write("tools/say.sh", SAY);
+    sign(&env);
+    let file = tool.with_file_name("say.sh.kiwi.sig");
+    assert!(file.is_file());
+    let (code, gone) =
+        env.json(&["run", "kiwi.delete", "item_type=tool", "item_id=say", "path=.ai/tools/say.sh"]);
+    assert_eq!((code, tool.exists(), file.exists()), (0, false, false), "{gone}");
+    // What comes to lie there afterwards is another tool, and nobody's.
+    env.write("tools/say.sh", "# kiwi: version: \"1.0.0\"\necho other\n");
     assert_eq!(env.run(&["run", "say"]).stdout, "other\n");
 }
 
