@@ -86,6 +86,8 @@ fn behind_walls(report: &mut Report, walls: &walls::Walls) {
     tell("restricted, walls by bwrap", &walls.bubblewrap);
     tell("sandboxed with the proxy, Kiwi's own walls", &walls.native_proxy);
     tell("sandboxed with the proxy, walls by bwrap", &walls.bubblewrap_proxy);
+    tell("restricted, Kiwi's own walls, not built ahead", &walls.native_anew);
+    tell("restricted, walls by bwrap, not built ahead", &walls.bubblewrap_anew);
     tell("bwrap by hand, the same view", &walls.by_hand);
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use kiwi_exec::{Backend, Confinement, Launcher, Network, Process, Unwatched};
 use kiwi_model::{Isolation, Text};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 /// A program without libraries: what is left of its start is the kernel's own.
@@ -47,6 +47,21 @@ impl Starter {
     pub fn new(kiwi: &Path, scratch: &Path) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime")?;
         Ok(Self { launcher: Launcher::new(kiwi, scratch), runtime })
+    }
+
+    /// The same for a process that has time between starts, in which sandboxes are built ahead, as a server of Kiwi's does.
+    pub fn resident(kiwi: &Path, scratch: &Path) -> Result<Self> {
+        let starter = Self::new(kiwi, scratch)?;
+        starter.launcher.keep_spares();
+        Ok(starter)
+    }
+
+    /// Waits until no sandbox is being built any more, as far as one has been asked for.
+    pub fn rest(&self, kinds: usize) {
+        let patience = Instant::now() + Duration::from_millis(200);
+        while self.launcher.ready_spares() < kinds && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Starts it, waits until it and everything around it has ended, and requires that it went well.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::start::{Hold, PATH, Starter, TINY};
 use crate::cold::find;
-use crate::stats::{Samples, Side, rotate, side};
+use crate::stats::{Samples, Side, rotate, time};
 
 const TURNS: usize = 400;
 
@@ -19,42 +19,81 @@ pub struct Walls {
     pub bubblewrap: Samples,
     pub native_proxy: Samples,
     pub bubblewrap_proxy: Samples,
+    /// The same where nothing was built ahead, as `kiwi run` has it.
+    pub native_anew: Samples,
+    pub bubblewrap_anew: Samples,
     pub by_hand: Samples,
 }
 
+/// As many kinds of sandboxes are built ahead here.
+const KINDS: usize = 4;
+
 /// Starts it in every way in turn.
 pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
-    let starter = Starter::new(kiwi, scratch)?;
-    let held = |hold: Hold| {
-        side({
-            let starter = &starter;
-            move || starter.once(&TINY, hold)
-        })
-    };
+    let (starter, resident) = (Starter::new(kiwi, scratch)?, Starter::resident(kiwi, scratch)?);
+    let held = |starter, hold| timed(&resident, move || Starter::once(starter, &TINY, hold));
+    let by_hand = |program, words: Vec<String>| timed(&resident, move || plain(program, &words));
     let [program, argument] = TINY;
     let program = find(program)?;
-    let (bwrap, view) = (find("bwrap")?, view());
+    let bwrap = find("bwrap")?;
+    let view = {
+        let mut view = view();
+        view.extend(["--".to_owned(), program.to_string_lossy().into_owned(), argument.to_owned()]);
+        view
+    };
     let mut sides: Vec<Side<'_>> = vec![
-        side(|| plain(Command::new(&program).arg(argument))),
-        held(Hold::STANDARD),
-        held(Hold::restricted(Backend::Native)),
-        held(Hold::restricted(Backend::Bubblewrap)),
-        held(Hold::sandboxed(Backend::Native)),
-        held(Hold::sandboxed(Backend::Bubblewrap)),
-        side(|| plain(Command::new(&bwrap).args(&view).arg("--").arg(&program).arg(argument))),
+        by_hand(&program, vec![argument.to_owned()]),
+        held(&resident, Hold::STANDARD),
+        held(&resident, Hold::restricted(Backend::Native)),
+        held(&resident, Hold::restricted(Backend::Bubblewrap)),
+        held(&resident, Hold::sandboxed(Backend::Native)),
+        held(&resident, Hold::sandboxed(Backend::Bubblewrap)),
+        held(&starter, Hold::restricted(Backend::Native)),
+        held(&starter, Hold::restricted(Backend::Bubblewrap)),
+        by_hand(&bwrap, view),
     ];
     let samples = rotate(TURNS, &mut sides)?;
-    let Ok([plain, standard, native, bubblewrap, native_proxy, bubblewrap_proxy, by_hand]) =
-        <[Samples; 7]>::try_from(samples)
+    let Ok(
+        [
+            plain,
+            standard,
+            native,
+            bubblewrap,
+            native_proxy,
+            bubblewrap_proxy,
+            native_anew,
+            bubblewrap_anew,
+            by_hand,
+        ],
+    ) = <[Samples; 9]>::try_from(samples)
     else {
         bail!("a side was not measured");
     };
-    Ok(Walls { plain, standard, native, bubblewrap, native_proxy, bubblewrap_proxy, by_hand })
+    Ok(Walls {
+        plain,
+        standard,
+        native,
+        bubblewrap,
+        native_proxy,
+        bubblewrap_proxy,
+        native_anew,
+        bubblewrap_anew,
+        by_hand,
+    })
+}
+
+/// A side that begins when everything that is built ahead stands, so that building it is in nobody's time.
+fn timed<'a>(resident: &'a Starter, mut work: impl FnMut() -> Result<()> + 'a) -> Side<'a> {
+    Box::new(move || {
+        resident.rest(KINDS);
+        Ok(time(&mut work)?.0)
+    })
 }
 
 /// One `posix_spawn`, with pipes that are read, as a caller would.
-fn plain(command: &mut Command) -> Result<()> {
-    let output = command.env_clear().env("PATH", PATH).stdin(Stdio::null()).output()?;
+fn plain(program: &Path, words: &[String]) -> Result<()> {
+    let mut command = Command::new(program);
+    let output = command.args(words).env_clear().env("PATH", PATH).stdin(Stdio::null()).output()?;
     if !output.status.success() {
         bail!("{command:?} ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     }

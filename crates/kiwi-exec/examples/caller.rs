@@ -1,8 +1,12 @@
 //! A stand-in for Kiwi that tests can kill: `caller LAUNCHER SCRATCH SCRIPT` runs a shell script that has a package
 //! folder of its own as `$1`; a fourth argument names the backend of a sandbox around it. It fails when the script does.
+//!
+//! With a fifth it stays: once a spare is ready it has a shell of the host run that, and only then runs its own script,
+//! without the package.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "only tests call it, with the right arguments"
 )]
 
@@ -41,6 +45,23 @@ fn main() {
         project: "/".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let process = match arguments.get(5) {
+        Some(between) => {
+            let process = Process { args: process.args[..2].to_vec(), packages: Vec::new(), ..process };
+            launcher.keep_spares();
+            let mut before = process.clone();
+            before.args[1] = Text::literal("true");
+            while launcher.ready_spares() == 0 {
+                let run = launcher.run(before.clone(), &Unwatched, std::future::pending());
+                runtime.block_on(run).unwrap();
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            let status = std::process::Command::new("sh").args(["-c", between]).status().unwrap();
+            assert!(status.success(), "what was to be done between failed");
+            process
+        }
+        None => process,
+    };
     let finished = runtime.block_on(launcher.run(process, &Unwatched, std::future::pending())).unwrap();
     assert!(finished.exit.is_success(), "the script failed");
 }

@@ -13,7 +13,7 @@ use crate::place::{Placed, Placement};
 use crate::process::{Launcher, Package, Process};
 use crate::refused::Refused;
 use crate::running::{Pipes, Running, Started};
-use crate::sandbox::{self, Hosts, Proxy};
+use crate::sandbox::{self, Builder, Hosts, Proxy};
 use crate::snapshot::random_name;
 use crate::wire::{self, Launch, Opening, Raw, Stage};
 
@@ -80,24 +80,36 @@ impl Launcher {
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
         let Process { isolation: level, .. } = process;
-        // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
-        let started = ahead.map_or_else(|| random_name().and_then(|call| Started::start(self, call)), Ok)?;
-        let (mut running, pipes) = Running::adopt(self, started)?;
-        let Order { mut launch, placement } = match Order::draw_up(self, &process, builder, running.call()) {
+        let spare = match &builder {
+            Some(builder) if ahead.is_none() => self.spare(&process, builder).await?,
+            _ => None,
+        };
+        let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
+            (running, pipes, Ok(order), true)
+        } else {
+            // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
+            let new = || random_name().and_then(|call| Started::start(&self.program, None, call));
+            let (running, pipes) = Running::adopt(self, ahead.map_or_else(new, Ok)?)?;
+            let order = Order::draw_up(self, &process, builder, running.call());
+            (running, pipes, order, false)
+        };
+        let Order { mut launch, placement } = match order {
             Ok(order) => order,
             Err(error) => {
                 running.abandon().await;
                 return Err(error);
             }
         };
+        let has_snapshot = placement.snapshot().is_some();
         launch.stdin = !matches!(input, Input::Nothing);
         let Process { cwd, packages, .. } = process;
 
         let told = async {
             // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
             // being loaded, the files are put in place.
-            let opening = Opening { snapshot: placement.snapshot().map(Raw::of) };
-            running.tell(&framed(&opening)?, &[]).await?;
+            if !is_open {
+                running.tell(&opening(&placement)?, &[]).await?;
+            }
             let Placed { snapshot, sealed } = tokio::select! {
                 placed = place(placement, packages) => placed?,
                 () = &mut cancel => return Err(ExecError::Cancelled),
@@ -118,13 +130,50 @@ impl Launcher {
             Ok(proxy)
         };
         match told.await {
-            Ok(proxy) => Ok(Begun { running, pipes, proxy, order: Ordered { launch, level, cwd } }),
+            Ok(proxy) => {
+                self.spares.wish(self, &launch, has_snapshot);
+                Ok(Begun { running, pipes, proxy, order: Ordered { launch, level, cwd } })
+            }
             Err(error) => {
                 running.abandon().await;
                 Err(error)
             }
         }
     }
+}
+
+impl Launcher {
+    /// A launcher that waits in a sandbox for this very order and has been told the first of it, if there is one. Whatever
+    /// is not as it should be is no reason to do without: then the process is started as if there were no spares.
+    async fn spare(
+        &self,
+        process: &Process,
+        builder: &Builder,
+    ) -> Result<Option<(Running, Pipes, Order)>, ExecError> {
+        let sockets = process.isolation == Isolation::Sandboxed;
+        let Some(spare) = self.spares.take(self, builder, sockets) else { return Ok(None) };
+        let drawn = random_name().and_then(|call| {
+            let order = Order::draw_up(self, process, Some(builder.clone()), &call)?;
+            Ok((call, opening(&order.placement)?, order))
+        });
+        // Asked once: the kernel tells of a change once.
+        let is_good = spare.is_good();
+        let (call, opening, order) = match drawn {
+            Ok(drawn) if is_good && spare.fits(&drawn.2.launch) => drawn,
+            other => {
+                self.spares.give_back(spare, is_good);
+                return other.map(|_| None);
+            }
+        };
+        let (mut running, pipes) = Running::adopt(self, spare.open(&opening, call))?;
+        // One that was ended in this moment has started nothing. It may still remove the folder it was told about, so the
+        // next one gets another.
+        Ok(running.answers().await.then_some((running, pipes, order)))
+    }
+}
+
+fn opening(placement: &Placement) -> Result<Vec<u8>, ExecError> {
+    framed(&Opening { snapshot: placement.snapshot().map(Raw::of) })
 }
 
 async fn place(placement: Placement, packages: Vec<Package>) -> Result<Placed, ExecError> {

@@ -31,6 +31,8 @@
 //! ```text
 //! launcher ──▶ (bwrap ──▶) launcher, inside ──▶ tool ──▶ whatever it starts
 //! ```
+//!
+//! A Kiwi that stays has the launcher and the first process waiting already ([`Launcher::keep_spares`]).
 
 mod begin;
 mod capture;
@@ -59,6 +61,7 @@ mod running;
 mod sandbox;
 mod serve;
 mod snapshot;
+mod spare;
 mod which;
 mod wire;
 

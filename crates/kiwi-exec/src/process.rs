@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::confinement::Confinement;
 use crate::running::Ahead;
+use crate::spare::Spares;
 
 /// One process to start: everything is given, nothing is looked up in Kiwi's own environment.
 #[derive(Debug, Clone)]
@@ -70,6 +71,8 @@ pub struct Launcher {
     pub grace: Duration,
     /// A launcher that was started ahead of the process it is for.
     pub(crate) ahead: Ahead,
+    /// Sandboxes that were built ahead.
+    pub(crate) spares: Spares,
 }
 
 impl Launcher {
@@ -80,7 +83,13 @@ impl Launcher {
 
     /// A launcher with the ordinary grace.
     pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), scratch: scratch.into(), grace: Self::GRACE, ahead: Ahead::default() }
+        Self {
+            program: program.into(),
+            scratch: scratch.into(),
+            grace: Self::GRACE,
+            ahead: Ahead::default(),
+            spares: Spares::default(),
+        }
     }
 
     /// The same launcher with another grace.

@@ -4,6 +4,7 @@
 use rustix::net::Shutdown;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::wire::{self, Report};
 
 /// How long a launcher may take beyond timeout and grace before it counts as lost.
 pub const MARGIN: Duration = Duration::from_secs(2);
+
+/// How long a launcher that waits may take to say that it takes its orders. It has nothing else to do.
+const ANSWER: Duration = Duration::from_millis(500);
 
 /// A launcher that was started and not yet waited for. Dropping it closes the socket, which ends the tool.
 pub struct Running {
@@ -71,23 +75,24 @@ impl Launcher {
     /// one process and then ends itself.
     pub fn start_ahead(&self) {
         // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
-        if let Ok(started) = random_name().and_then(|call| Started::start(self, call)) {
+        if let Ok(started) = random_name().and_then(|call| Started::start(&self.program, None, call)) {
             self.ahead.put(Started { is_ahead: true, ..started });
         }
     }
 }
 
 impl Started {
-    /// Starts a launcher, which then waits for its orders.
-    pub fn start(launcher: &Launcher, call: String) -> Result<Self, ExecError> {
+    /// Starts a launcher, in a role if it is to have one, which then waits for its orders.
+    pub fn start(program: &Path, role: Option<&str>, call: String) -> Result<Self, ExecError> {
         let refused = || ExecError::io("start the launcher");
         let (control, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
         control.set_nonblocking(true).map_err(refused())?;
         let (stdout, stdout_writer) = io::pipe().map_err(refused())?;
         let (stderr, stderr_writer) = io::pipe().map_err(refused())?;
-        let mut command = Command::new(&launcher.program);
+        let mut command = Command::new(program);
         command
             .arg(Launcher::ARGUMENT)
+            .args(role)
             .env_clear()
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(stdout_writer)
@@ -95,6 +100,22 @@ impl Started {
         let child = orphans::start_launcher(&mut command).map_err(refused())?;
         let pipes = Pipes { stdout: stdout.into(), stderr: stderr.into() };
         Ok(Self { call, child, control, pipes, is_ahead: false })
+    }
+
+    /// The same for another call.
+    pub fn with_call(self, call: String) -> Self {
+        Self { call, ..self }
+    }
+
+    /// Where it takes its orders from. Does not block.
+    pub const fn control(&self) -> &std::os::unix::net::UnixStream {
+        &self.control
+    }
+
+    /// Lets it go without orders, and waits until nothing of it is left.
+    pub fn leave(mut self, patience: Duration) {
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
+        orphans::see_off(&mut self.child, &self.call, patience);
     }
 }
 
@@ -119,6 +140,26 @@ impl Running {
     /// The mark of the call it serves.
     pub fn call(&self) -> &str {
         &self.call
+    }
+
+    /// Whether a launcher that has waited takes its orders.
+    pub async fn answers(&mut self) -> bool {
+        let Ok(expected) = wire::frame(&()) else { return false };
+        let answer = async {
+            while self.received.len() < expected.len() {
+                if self.control.readable().await.is_err() {
+                    return;
+                }
+                match self.control.try_read_buf(&mut self.received) {
+                    Ok(0) => return,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => return,
+                }
+            }
+        };
+        let is_in_time = tokio::time::timeout(ANSWER, answer).await.is_ok();
+        is_in_time && std::mem::take(&mut self.received) == expected
     }
 
     /// Sends a message with descriptors.

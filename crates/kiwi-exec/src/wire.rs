@@ -3,6 +3,9 @@
 //! Frames over one stream socket: a little-endian length, then JSON. Kiwi sends an [`Opening`] and a [`Launch`]
 //! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
+//!
+//! A spare is told before that what it is to have ready, a [`Sandbox`], and says `()` when it has; it says so once more when
+//! it has got the opening, and only then it gets the launch.
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -53,6 +56,13 @@ pub struct Launch {
     pub limits: Limits,
     /// The walls around it, if any. The descriptor for its proxy follows the files.
     pub sandbox: Option<Sandbox>,
+}
+
+impl Launch {
+    /// Whether it has limits that need a control group.
+    pub const fn needs_group(&self) -> bool {
+        self.confined && (self.limits.memory.is_some() || self.limits.pids.is_some())
+    }
 }
 
 /// How it ended.
@@ -127,7 +137,7 @@ pub enum Part {
 }
 
 /// Characters as the system takes them: JSON cannot carry a path that is not UTF-8.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Raw {
     /// Nearly always.

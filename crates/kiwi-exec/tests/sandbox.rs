@@ -6,8 +6,9 @@ use kiwi_exec::{Backend, ExecError, Exit, Process, Unwatched};
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::fs;
 use std::time::{Duration, Instant};
-use support::sandbox::{python, real, shell_in, walled, walls};
-use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell};
+use support::sandbox::{LEVELS, python, real, shell_in, walled, walls};
+use support::spares::warm_up_native;
+use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell, wait_until};
 
 #[test]
 fn programs_run_with_their_streams_and_exit_codes() {
@@ -252,8 +253,13 @@ fn every_wall_stands() {
     let bench = Bench::new();
     let open = Process { isolation: Isolation::Trusted, ..python(DOMAINS_LEFT) };
     assert_eq!(bench.output(open).trim(), "16", "as many as there can be");
-    for wall in walls() {
+    let spares = Bench::with_spares();
+    warm_up_native(&spares);
+    let native = LEVELS.map(|level| (level, Backend::Native));
+    let built_ahead = native.into_iter().map(|wall| (&spares, wall));
+    for (bench, wall) in walls().map(|wall| (&bench, wall)).chain(built_ahead) {
         assert_eq!(bench.output(walled(python(DOMAINS_LEFT), wall)).trim(), "15", "landlock at {wall:?}");
+        wait_until("the spares are back", || bench.launcher.ready_spares() % 2 == 0);
         let status = "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t\\n '";
         let said = bench.output(walled(shell(status), wall));
         let none = "0".repeat(16);

@@ -178,6 +178,11 @@ impl Kernel {
         self.launcher.start_ahead();
     }
 
+    /// Sandboxes are built ahead of the calls they are for. For a face that stays.
+    pub fn keep_spares(&self) {
+        self.launcher.keep_spares();
+    }
+
     /// The upstream servers.
     pub fn upstreams(&self) -> &Arc<Upstreams> {
         &self.planner.catalogue.upstreams

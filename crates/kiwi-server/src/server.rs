@@ -29,10 +29,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Faces of this kernel. What they show is read, and kept ready to be found, in the background.
+    /// Faces of this kernel. What they show is read, and kept ready to be found, in the background; sandboxes are built there
+    /// too, once there was a call that needed one.
     pub fn new(kernel: Arc<Kernel>) -> Arc<Self> {
         let (board, shelf) = (Shelf::new(Arc::clone(&kernel)), Shelf::new(Arc::clone(&kernel)));
         let keeping = kernel.keep_indexes();
+        kernel.keep_spares();
         Arc::new(Self {
             kernel,
             board,

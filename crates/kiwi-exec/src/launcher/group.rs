@@ -58,10 +58,10 @@ impl Group {
     /// Makes groups for the limits that need them and joins them.
     pub fn enter(launch: &Launch) -> Result<Self, Report> {
         let mut group = Self::default();
-        let limits = if launch.confined { launch.limits } else { return Ok(group) };
-        if limits.memory.is_none() && limits.pids.is_none() {
+        if !launch.needs_group() {
             return Ok(group);
         }
+        let limits = launch.limits;
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let places = Places { mounts: read("/proc/self/mountinfo"), own: read("/proc/self/cgroup") };
         if let Some(bytes) = limits.memory {

@@ -12,6 +12,7 @@ mod group;
 mod inside;
 mod limits;
 mod outside;
+mod spare;
 mod start;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -25,6 +26,7 @@ use crate::memory::keep_memory_private;
 use crate::process::Exit;
 use crate::sandbox::PROBE;
 use crate::snapshot::Snapshot;
+use crate::spare::ROLE as SPARE;
 use crate::wire::{self, Launch, Opening, Report, Stage};
 use group::Group;
 use outside::Outside;
@@ -36,7 +38,9 @@ pub fn launcher_main() -> ExitCode {
     let role = std::env::args_os().nth(2);
     let done = match role.as_ref().and_then(|role| role.to_str()) {
         None => serve(),
-        Some(inside::ROLE) => inside::serve(),
+        Some(SPARE) => spare::serve(),
+        Some(inside::ROLE) => inside::serve(false),
+        Some(inside::ROLE_AHEAD) => inside::serve(true),
         Some(PROBE) => Ok(()),
         Some(_) => Err(io::ErrorKind::InvalidInput.into()),
     };
@@ -44,6 +48,12 @@ pub fn launcher_main() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
+    let control = settle()?;
+    obey(&control, None)
+}
+
+/// Makes this process what every launcher is; where its orders come from.
+fn settle() -> io::Result<OwnedFd> {
     // Whatever Kiwi itself inherited and did not mark stays out of the tool.
     close_fds::set_fds_cloexec(3, &[]);
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
@@ -51,22 +61,42 @@ fn serve() -> io::Result<()> {
     // group in it belongs to the tool.
     rustix::process::setsid()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(control)
+}
 
-    let Some((opening, _)) = wire::receive::<Opening>(&control)? else { return Ok(()) };
+/// Takes its orders and does what they say, in a sandbox that stands already if there is one.
+fn obey(control: &OwnedFd, prepared: Option<Outside>) -> io::Result<()> {
+    let Some((opening, _)) = wire::receive::<Opening>(control)? else { return Ok(()) };
     let snapshot = opening.snapshot.map(|path| Snapshot::new(path.as_path().to_owned()));
-    let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
+    if let Some(outside) = &prepared {
+        if outside.has_spoken() {
+            return Ok(());
+        }
+        // Only now can Kiwi count on it.
+        wire::send_all(control, &wire::frame(&())?, &[])?;
+    }
+    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
 
-    let report = run(&launch, descriptors, &control).unwrap_or_else(|refused| refused);
+    let report = run(&launch, descriptors, control, prepared).unwrap_or_else(|refused| refused);
     drop(snapshot);
     let bytes = wire::frame(&report)?;
     // Kiwi may be gone; then nobody wants the report.
-    let _ = wire::send(&control, &bytes, &[]);
+    let _ = wire::send(control, &bytes, &[]);
     ending::wait_for_all();
     Ok(())
 }
 
 /// Starts the tool and stays until it and everything it started have ended.
-fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<Report, Report> {
+fn run(
+    launch: &Launch,
+    descriptors: Vec<OwnedFd>,
+    control: &OwnedFd,
+    prepared: Option<Outside>,
+) -> Result<Report, Report> {
+    if prepared.is_some() && (launch.sandbox.is_none() || launch.needs_group()) {
+        // What is there was not born in the group, or is not wanted at all. Kiwi does not ask for it.
+        return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
+    }
     if launch.has_secrets {
         // Here and not only where a tool is confined: this process holds them too, and `trusted` confines nothing.
         limits::refuse_cores().map_err(failed(Stage::Prepare))?;
@@ -81,7 +111,10 @@ fn run(launch: &Launch, descriptors: Vec<OwnedFd>, control: &OwnedFd) -> Result<
         guard(launch);
         return Ok(supervise(tool, control, launch, None));
     };
-    let outside = Outside::start(launch, sandbox, given);
+    let outside = match prepared {
+        Some(mut outside) => outside.hand_over(launch, sandbox, &given).map(|()| outside),
+        None => Outside::start(launch, sandbox, given),
+    };
     group.leave();
     let outside = outside?;
     guard(launch);

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "starts the first process of a sandbox")]
 
 use nix::sched::CloneFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
@@ -29,42 +30,76 @@ pub struct Outside {
     pub status: UnixStream,
     is_bubblewrap: bool,
     /// What was found of the host: as long as it is held, nothing else gets its number.
-    _held: Vec<OwnedFd>,
+    held: Vec<OwnedFd>,
 }
 
 impl Outside {
     /// Builds the walls that can only be built from outside, and tells the first process the rest.
     pub fn start(launch: &Launch, sandbox: &Sandbox, given: Given) -> Result<Self, Report> {
-        let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
         match &sandbox.builder {
-            Builder::Native => {
-                let refused = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
-                enter_namespaces().map_err(refused())?;
-                let first = inside::fork(launch, given, theirs)?;
-                // A network takes as long to make as a root: the first process makes the one, the launcher the other.
-                // Without it the first process starts nothing, and leaves when nobody can hand it over any more.
-                let network = make_network(sandbox.sockets).map_err(refused())?;
-                let order = wire::frame(&()).map_err(refused())?;
-                // It may be gone already; then it has said why.
-                let _ = wire::send_all(&status, &order, &[network.as_fd()]);
-                Ok(Self { first, status, is_bubblewrap: false, _held: Vec::new() })
-            }
+            Builder::Native => Self::native(sandbox, |theirs| inside::fork(launch, given, theirs)),
             Builder::Bubblewrap(program) => {
-                let (found, held) = look(&sandbox.view)?;
-                let told = Launch { sandbox: Some(Sandbox { found, ..sandbox.clone() }), ..launch.clone() };
-                let mut kept = Vec::new();
-                let command = bubblewrap(program.as_os(), sandbox, &mut kept);
-                let mut command = command.map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
-                command.arg(Launcher::ARGUMENT).arg(inside::ROLE).env_clear().process_group(0);
-                command.stdin(Stdio::from(OwnedFd::from(theirs)));
-                let child = command.spawn().map_err(failed(Stage::Wall(Wall::Bubblewrap)))?;
-                let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
-                let order = wire::frame(&told).map_err(failed(Stage::Prepare))?;
-                // It may be gone already; then it has said why, or `bwrap` has.
-                let _ = wire::send_all(&status, &order, &given.inside());
-                Ok(Self { first, status, is_bubblewrap: true, _held: held })
+                let mut outside = Self::bubblewrap(program.as_os(), sandbox, inside::ROLE)?;
+                outside.hand_over(launch, sandbox, &given)?;
+                Ok(outside)
             }
         }
+    }
+
+    /// The same before there is an order: the first process gets it by [`Outside::hand_over`], once it has said that it is
+    /// ready.
+    pub fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
+        match &sandbox.builder {
+            Builder::Native => Self::native(sandbox, |theirs| inside::fork_ahead(sandbox, theirs)),
+            Builder::Bubblewrap(program) => Self::bubblewrap(program.as_os(), sandbox, inside::ROLE_AHEAD),
+        }
+    }
+
+    fn native(
+        sandbox: &Sandbox,
+        fork: impl FnOnce(UnixStream) -> Result<Pid, Report>,
+    ) -> Result<Self, Report> {
+        let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
+        let refused = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
+        enter_namespaces().map_err(refused())?;
+        let first = fork(theirs)?;
+        // A network takes as long to make as a root: the first process makes the one, the launcher the other.
+        // Without it the first process starts nothing, and leaves when nobody can hand it over any more.
+        let network = make_network(sandbox.sockets).map_err(refused())?;
+        let order = wire::frame(&()).map_err(refused())?;
+        // It may be gone already; then it has said why.
+        let _ = wire::send_all(&status, &order, &[network.as_fd()]);
+        Ok(Self { first, status, is_bubblewrap: false, held: Vec::new() })
+    }
+
+    fn bubblewrap(program: &OsStr, sandbox: &Sandbox, role: &str) -> Result<Self, Report> {
+        let (status, theirs) = UnixStream::pair().map_err(failed(Stage::Prepare))?;
+        let refused = || failed::<io::Error>(Stage::Wall(Wall::Bubblewrap));
+        let mut kept = Vec::new();
+        let mut command = bubblewrap(program, sandbox, &mut kept).map_err(refused())?;
+        command.arg(Launcher::ARGUMENT).arg(role).env_clear().process_group(0);
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let child = command.spawn().map_err(refused())?;
+        let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
+        Ok(Self { first, status, is_bubblewrap: true, held: Vec::new() })
+    }
+
+    /// Tells a first process that has none its order, and what is on the host at this moment: it sees for itself whether
+    /// that is what is shown to it.
+    pub fn hand_over(&mut self, launch: &Launch, sandbox: &Sandbox, given: &Given) -> Result<(), Report> {
+        let (found, held) = look(&sandbox.view)?;
+        self.held = held;
+        let told = Launch { sandbox: Some(Sandbox { found, ..sandbox.clone() }), ..launch.clone() };
+        let order = wire::frame(&told).map_err(failed(Stage::Prepare))?;
+        // It may be gone already; then it has said why, or `bwrap` has.
+        let _ = wire::send_all(&self.status, &order, &given.inside());
+        Ok(())
+    }
+
+    /// Whether the first process has said something, or left.
+    pub fn has_spoken(&self) -> bool {
+        let mut fds = [PollFd::new(&self.status, PollFlags::IN)];
+        rustix::event::poll(&mut fds, Some(&Timespec::default())).map_or(true, |count| count > 0)
     }
 
     /// What the first process has said, if it has.

@@ -12,6 +12,7 @@
 //! | no way to loosen this | seccomp (no mounts, no namespaces, no tracing) | landlock refuses mounts too |
 
 mod backend;
+mod fit;
 mod hosts;
 mod plan;
 mod proxy;
@@ -23,4 +24,4 @@ pub use hosts::Hosts;
 pub use plan::{Builder, DEVICES, Found, PROXY, STREAMS, Sandbox, Shown};
 pub use proxy::Proxy;
 pub use system::HOME;
-pub use view::{Request, view};
+pub use view::{Request, system_view, view};

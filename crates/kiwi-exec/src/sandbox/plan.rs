@@ -29,7 +29,7 @@ pub struct Sandbox {
 pub type Found = Option<(u64, u64)>;
 
 /// Who makes namespaces and mounts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Builder {
     /// The launcher.
@@ -39,7 +39,7 @@ pub enum Builder {
 }
 
 /// One thing visible inside. Everything else does not exist there.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
     /// Something of the host. `from` has no symbolic link in it.

@@ -69,6 +69,13 @@ pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
     Ok(scene.into_shown())
 }
 
+/// The part of it that every tool gets, whatever it has declared.
+pub fn system_view(sockets: bool) -> Vec<Shown> {
+    let mut scene = Scene::default();
+    scene.system(if sockets { Isolation::Sandboxed } else { Isolation::Restricted });
+    scene.into_shown()
+}
+
 #[derive(Debug)]
 enum Sight {
     Bind { from: PathBuf, write: bool },

@@ -9,6 +9,7 @@
 
 pub mod packages;
 pub mod sandbox;
+pub mod spares;
 
 use kiwi_exec::{Confinement, ExecError, Finished, Launcher, Package, PackageForm, Process, Unwatched};
 use kiwi_model::{Content, Digest, File, FileEntry, Isolation, Text};
@@ -27,6 +28,15 @@ impl Bench {
         let launcher = Launcher::new(example("launcher"), home.path().join("scratch"));
         let launcher = launcher.with_grace(Duration::from_millis(300));
         Self { home, launcher }
+    }
+
+    /// One that keeps spares, and whose launcher has a path that nobody else's has.
+    pub fn with_spares() -> Self {
+        let mut bench = Self::new();
+        bench.launcher.program = bench.home.path().join("launcher");
+        std::os::unix::fs::symlink(example("launcher"), &bench.launcher.program).unwrap();
+        bench.launcher.keep_spares();
+        bench
     }
 
     pub fn run(&self, process: Process) -> Result<Finished, ExecError> {

@@ -4,6 +4,7 @@
 //! ends when the tool has, when the launcher asks for it, and when the launcher is gone. Nothing inside can signal it,
 //! because signals from inside do not reach the first process of a namespace unless it wants them.
 
+mod ahead;
 mod attributes;
 mod calls;
 mod filter;
@@ -29,17 +30,23 @@ use crate::process::Exit;
 use crate::sandbox::{Builder, PROXY, Sandbox};
 use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
 
+use ahead::Cell;
 use filter::Filter;
-pub use fork::fork;
+pub use fork::{fork, fork_ahead};
 use rules::Rules;
 
 /// The second argument by which a launcher knows that it is inside.
 pub const ROLE: &str = "inside";
+/// The same for one whose order is still to come, and who therefore says when it is ready.
+pub const ROLE_AHEAD: &str = "inside-ahead";
 
 /// Becomes the first process, where `bwrap` has started it.
-pub fn serve() -> io::Result<()> {
+pub fn serve(is_ahead: bool) -> io::Result<()> {
     close_fds::set_fds_cloexec(3, &[]);
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    if is_ahead {
+        ahead::wait_unseen(&control)?;
+    }
     let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
     live(&launch, given, &control)
@@ -47,7 +54,12 @@ pub fn serve() -> io::Result<()> {
 
 /// The whole life of the first process.
 fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
-    let report = match begin(launch, given, control) {
+    live_in(None, launch, given, control)
+}
+
+/// The same in walls that stand already, if they do.
+fn live_in(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
+    let report = match begin(cell, launch, given, control) {
         Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
             Some(exit) => Report::Ended(exit),
             None => return Ok(()),
@@ -57,24 +69,28 @@ fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
     wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
-fn begin(launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, Report> {
-    let wall = |wall| Stage::Wall(wall);
+fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, Report> {
     let Some(sandbox) = &launch.sandbox else {
         return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
     };
     let is_native = matches!(sandbox.builder, Builder::Native);
-    if is_native {
-        enter_namespaces().map_err(failed(wall(Wall::Namespaces)))?;
-        root::build(&sandbox.view)?;
-    } else {
-        recognise(sandbox)?;
-    }
-    let walls = Walls::write(sandbox)?;
-    if is_native {
-        enter_network(control).map_err(failed(wall(Wall::Namespaces)))?;
-    }
+    let walls = match cell {
+        Some(cell) => cell.complete(sandbox)?,
+        None if is_native => {
+            let namespaces = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
+            enter_namespaces().map_err(namespaces())?;
+            root::build(&sandbox.view)?;
+            let walls = Walls::write(sandbox)?;
+            enter_network(control).map_err(namespaces())?;
+            walls
+        }
+        None => {
+            recognise(sandbox, |_| true)?;
+            Walls::write(sandbox)?
+        }
+    };
     if let Some(channel) = given.proxy.take() {
-        offer_proxy(&channel).map_err(failed(wall(Wall::Network)))?;
+        offer_proxy(&channel).map_err(failed(Stage::Wall(Wall::Network)))?;
     }
     let mut children = SigSet::empty();
     children.add(Signal::SIGCHLD);
@@ -95,9 +111,14 @@ fn begin(launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, R
     Ok(Tool { pid: tool, endings })
 }
 
-/// Whether everything that is shown is what the launcher found: a name may have come to mean something else since.
-fn recognise(sandbox: &Sandbox) -> Result<(), Report> {
-    for (number, (shown, found)) in sandbox.view.iter().zip(&sandbox.found).enumerate() {
+/// Whether what is shown, as far as it is asked for, is what the launcher found: a name may have come to mean something
+/// else since.
+fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Result<(), Report> {
+    if sandbox.found.len() != sandbox.view.len() {
+        return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
+    }
+    let all = sandbox.view.iter().zip(&sandbox.found).enumerate();
+    for (number, (shown, found)) in all.filter(|(number, _)| is_asked(*number)) {
         let wall = || Stage::Wall(Wall::Shown(number));
         let Some(found) = *found else { continue };
         let stat = rustix::fs::stat(shown.at()).map_err(failed(wall()))?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::attributes::{self, NO_DEVICES, NO_OWNERS, READ_ONLY};
 use crate::launcher::start::failed;
@@ -16,15 +16,37 @@ use crate::wire::{Report, Stage, Wall};
 /// Where the host's files are while the root is being built.
 const OLD: &str = "/.host";
 
+/// A root that is being built: the host's is still there, below it.
+pub struct Root {
+    /// What is still to become read-only, once everything below it is in place.
+    emptied: Vec<PathBuf>,
+}
+
+impl Root {
+    /// An empty root, moved into.
+    pub fn begin() -> Result<Self, Report> {
+        begin().map_err(failed(Stage::Wall(Wall::Root)))?;
+        Ok(Self { emptied: Vec::new() })
+    }
+
+    /// Puts one thing of the view there, by its number in it.
+    pub fn show(&mut self, number: usize, shown: &Shown) -> Result<(), Report> {
+        show(shown, &mut self.emptied).map_err(failed(Stage::Wall(Wall::Shown(number))))
+    }
+
+    /// Lets go of the host, and closes what only had to be open until now.
+    pub fn finish(self) -> Result<(), Report> {
+        finish(&self.emptied).map_err(failed(Stage::Wall(Wall::Root)))
+    }
+}
+
 /// Builds the root and moves into it.
 pub fn build(view: &[Shown]) -> Result<(), Report> {
-    let root = || failed::<io::Error>(Stage::Wall(Wall::Root));
-    begin().map_err(root())?;
-    let mut emptied = Vec::new();
+    let mut root = Root::begin()?;
     for (number, shown) in view.iter().enumerate() {
-        show(shown, &mut emptied).map_err(failed(Stage::Wall(Wall::Shown(number))))?;
+        root.show(number, shown)?;
     }
-    finish(&emptied).map_err(root())
+    root.finish()
 }
 
 /// An empty root, with the host's below it.
@@ -50,7 +72,7 @@ fn begin() -> io::Result<()> {
 }
 
 /// Puts one thing there. What is still to become read-only, once everything below it is in place, is added to `emptied`.
-fn show<'a>(shown: &'a Shown, emptied: &mut Vec<&'a Path>) -> io::Result<()> {
+fn show(shown: &Shown, emptied: &mut Vec<PathBuf>) -> io::Result<()> {
     let at = shown.at();
     match shown {
         Shown::Bind { from, .. } | Shown::Entries { from, .. } => {
@@ -62,7 +84,7 @@ fn show<'a>(shown: &'a Shown, emptied: &mut Vec<&'a Path>) -> io::Result<()> {
         Shown::Empty { .. } => match fs::create_dir_all(at) {
             Ok(()) if is_on_root(at) => Ok(()),
             _ => {
-                emptied.push(at);
+                emptied.push(at.to_owned());
                 private(at)
             }
         },
@@ -129,12 +151,11 @@ fn make_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets go of the host, and closes what only had to be open until now.
-fn finish(emptied: &[&Path]) -> io::Result<()> {
+fn finish(emptied: &[PathBuf]) -> io::Result<()> {
     rustix::mount::unmount(OLD, UnmountFlags::DETACH)?;
     fs::remove_dir(OLD)?;
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    for at in emptied.iter().copied().chain([Path::new("/")]) {
+    for at in emptied.iter().map(PathBuf::as_path).chain([Path::new("/")]) {
         rustix::mount::mount_remount(at, flags, c"")?;
     }
     Ok(())

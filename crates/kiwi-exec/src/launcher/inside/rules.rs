@@ -5,13 +5,14 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
-use std::path::Path;
 
 use crate::sandbox::{DEVICES, Sandbox, Shown};
 
 /// What must be enforced. Later kernels know more, which is used where it is there: truncating, device calls, scopes.
 const LEAST: ABI = ABI::V2;
 const BEST: ABI = ABI::V6;
+/// Where settings are.
+const SETTINGS: &str = "/etc";
 
 /// Rules that are not yet in force.
 pub struct Rules(RulesetCreated);
@@ -19,7 +20,15 @@ pub struct Rules(RulesetCreated);
 impl Rules {
     /// Writes down that everything is forbidden but what is shown.
     pub fn write(sandbox: &Sandbox) -> io::Result<Self> {
-        write(sandbox).map(Self).map_err(|error| errno(&error))
+        begin(sandbox.sockets)
+            .and_then(|rules| allow(rules, &sandbox.view.iter().collect::<Vec<_>>()))
+            .map(Self)
+            .map_err(|error| errno(&error))
+    }
+
+    /// Adds what is shown beyond that.
+    pub fn and(self, shown: &[&Shown]) -> io::Result<Self> {
+        allow(self.0, shown).map(Self).map_err(|error| errno(&error))
     }
 
     /// Puts them in force, for this process and all it will start.
@@ -32,27 +41,31 @@ impl Rules {
     }
 }
 
-fn write(sandbox: &Sandbox) -> Result<RulesetCreated, RulesetError> {
+/// Forbids everything but what every sandbox has.
+fn begin(sockets: bool) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(LEAST))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(BEST))?
         .scope(Scope::from_all(BEST))?;
-    let ruleset = if sandbox.sockets { ruleset } else { ruleset.handle_access(AccessNet::from_all(BEST))? };
-    let read = AccessFs::from_read(BEST);
+    let ruleset = if sockets { ruleset } else { ruleset.handle_access(AccessNet::from_all(BEST))? };
     let devices: BitFlags<AccessFs> =
         AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    ruleset
+        .create()?
+        // Folders may be listed: there are none but those that were made for the tool.
+        .add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(["/proc"], AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(DEVICES, devices))?
+        // Every file of `/etc` was put there for the tool; one rule for all of them.
+        .add_rules(path_beneath_rules([SETTINGS], AccessFs::from_read(BEST)))
+}
+
+/// Allows what is shown.
+fn allow(rules: RulesetCreated, view: &[&Shown]) -> Result<RulesetCreated, RulesetError> {
+    let read = AccessFs::from_read(BEST);
     let nodes = AccessFs::MakeChar | AccessFs::MakeBlock;
-    // Every file of `/etc` was put there for the tool; one rule for all of them.
-    let settings = Path::new("/etc");
-    let is_readable = |shown: &&Shown| {
-        matches!(shown, Shown::Bind { write: false, .. }) && !shown.at().starts_with(settings)
-    };
-    let readable = sandbox.view.iter().filter(is_readable).map(Shown::at).chain([settings]);
-    let is_entries = |shown: &&Shown| matches!(shown, Shown::Entries { .. });
-    let writable =
-        sandbox.view.iter().filter(|shown| shown.is_writable() && !is_entries(shown)).map(Shown::at);
     let entries = AccessFs::MakeReg
         | AccessFs::MakeDir
         | AccessFs::RemoveFile
@@ -60,15 +73,16 @@ fn write(sandbox: &Sandbox) -> Result<RulesetCreated, RulesetError> {
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::ReadDir;
-    ruleset
-        .create()?
-        // Folders may be listed: there are none but those that were made for the tool.
-        .add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(["/proc"], AccessFs::ReadFile | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(DEVICES, devices))?
-        .add_rules(path_beneath_rules(readable, read))?
+    let is_entries = |shown: &&Shown| matches!(shown, Shown::Entries { .. });
+    let is_readable = |shown: &&Shown| {
+        matches!(shown, Shown::Bind { write: false, .. }) && !shown.at().starts_with(SETTINGS)
+    };
+    let view = || view.iter().copied();
+    let writable = view().filter(|shown| shown.is_writable() && !is_entries(shown)).map(Shown::at);
+    rules
+        .add_rules(path_beneath_rules(view().filter(is_readable).map(Shown::at), read))?
         .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST) & !nodes))?
-        .add_rules(path_beneath_rules(sandbox.view.iter().filter(is_entries).map(Shown::at), entries))
+        .add_rules(path_beneath_rules(view().filter(is_entries).map(Shown::at), entries))
 }
 
 fn errno(error: &RulesetError) -> io::Error {

@@ -1,0 +1,110 @@
+//! One spare, as Kiwi has it.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::RecvFlags;
+use std::path::Path;
+use std::time::Duration;
+
+use super::surroundings::Surroundings;
+use super::{Kind, ROLE, Wish};
+use crate::error::ExecError;
+use crate::running::Started;
+use crate::sandbox::{Sandbox, Shown, system_view};
+use crate::snapshot::random_name;
+use crate::wire::{self, Launch};
+
+/// How long one may take to become ready, or to leave.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A launcher that has built a sandbox and waits for its orders in it.
+#[derive(Debug)]
+pub struct Spare {
+    kind: Kind,
+    started: Started,
+    prepared: Sandbox,
+    surroundings: Surroundings,
+}
+
+impl Spare {
+    /// Makes one, and waits until it is ready. Whatever goes wrong goes wrong again, and is told, when somebody needs it.
+    pub(super) fn make(wish: Wish) -> Option<Self> {
+        let Wish { kind, view } = wish;
+        let view = view.unwrap_or_else(|| system_view(kind.sockets));
+        let prepared = Sandbox {
+            builder: kind.builder.clone(),
+            sockets: kind.sockets,
+            proxy: false,
+            view,
+            found: Vec::new(),
+        };
+        // Before anything of it is there: what changes from now on is noticed.
+        let surroundings = Surroundings::now(&prepared.view)?;
+        let started = start(&kind.program).ok()?;
+        let spare = Self { kind, started, prepared, surroundings };
+        // Once more: what has changed meanwhile may or may not have been seen.
+        if spare.becomes_ready() && spare.is_good() {
+            return Some(spare);
+        }
+        spare.leave();
+        None
+    }
+
+    pub(super) const fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Whether this is exactly what it shows.
+    pub(super) fn shows(&self, view: &[Shown]) -> bool {
+        self.prepared.view == view
+    }
+
+    /// Whether it comes to the same for this launch as one that is built anew.
+    pub fn fits(&self, launch: &Launch) -> bool {
+        !launch.needs_group()
+            && launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.beyond(&self.prepared).is_some())
+    }
+
+    /// Whether everything around it is as it was when it was made, and it is still there.
+    pub fn is_good(&self) -> bool {
+        self.surroundings.are_unchanged(&self.prepared.view) && self.is_silent()
+    }
+
+    /// Gives it a call to serve, and the first of its orders. Whether it takes them, its answer tells.
+    pub fn open(self, opening: &[u8], call: String) -> Started {
+        let _ = wire::send(self.started.control(), opening, &[]);
+        self.started.with_call(call)
+    }
+
+    /// Ends it, and waits until nothing of it is left.
+    pub(super) fn leave(self) {
+        self.started.leave(PATIENCE);
+    }
+
+    fn becomes_ready(&self) -> bool {
+        let (Ok(wanted), Ok(ready)) = (wire::frame(&self.prepared), wire::frame(&())) else { return false };
+        let control = self.started.control();
+        if !wire::send(control, &wanted, &[]).is_ok_and(|sent| sent == wanted.len()) {
+            return false;
+        }
+        let mut fds = [PollFd::new(control, PollFlags::IN)];
+        let timeout = Timespec::try_from(PATIENCE).ok();
+        if !rustix::event::poll(&mut fds, timeout.as_ref()).is_ok_and(|count| count > 0) {
+            return false;
+        }
+        let mut said = vec![0; ready.len()];
+        let received = rustix::net::recv(control, &mut *said, RecvFlags::DONTWAIT);
+        received.is_ok_and(|(count, _)| count == ready.len()) && said == ready
+    }
+
+    /// One that waits says nothing; one that says something, or has closed, is leaving.
+    fn is_silent(&self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        let received = rustix::net::recv(self.started.control(), &mut byte, flags);
+        received.is_err_and(|errno| errno == rustix::io::Errno::AGAIN)
+    }
+}
+
+fn start(program: &Path) -> Result<Started, ExecError> {
+    Started::start(program, Some(ROLE), random_name()?)
+}
