@@ -13,11 +13,12 @@ const RING_FOR_EACH: usize = 448;
 const RING_PART: usize = 16;
 const RING_AT_LEAST: usize = 8192;
 /// Rows that are looked at.
-const ROWS_FOR_EACH: usize = 32;
+const ROWS_FOR_EACH: usize = 16;
 const ROWS_AT_LEAST: usize = 1024;
 /// Codes of one block stay in the processor's cache while every query is held against them.
 const BLOCK: usize = 1024;
-/// More blocks than this are worth a second thread.
+/// So many blocks are worth a second thread where there are several queries; and so many where there is one.
+const FEW_BLOCKS: usize = 20;
 const MANY_BLOCKS: usize = 200;
 /// How much wider the ring gets where too little in it counts.
 const WIDER: u32 = 12;
@@ -44,6 +45,26 @@ pub(crate) type Near = (usize, DocId, f32);
 
 /// For each query the nearest documents, nearest first. `may` says of each document whether it counts at all.
 pub(crate) fn nearest(
+    segments: &[SegmentVectors],
+    queries: &[Wanted<'_>],
+    may: &(dyn Fn(usize, DocId) -> bool + Sync),
+) -> Vec<Vec<Near>> {
+    let width = queries.first().map_or(1, |query| query.code.len().max(1));
+    let blocks: usize = segments.iter().map(|segment| segment.codes().len() / (BLOCK * width)).sum();
+    // Where there is more, two threads share each query's scan.
+    if queries.len() < 2 || !(FEW_BLOCKS..MANY_BLOCKS).contains(&blocks) {
+        return one_after_another(segments, queries, may);
+    }
+    let (some, others) = queries.split_at(queries.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| one_after_another(segments, others, may));
+        let mut found = one_after_another(segments, some, may);
+        found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        found
+    })
+}
+
+fn one_after_another(
     segments: &[SegmentVectors],
     queries: &[Wanted<'_>],
     may: &(dyn Fn(usize, DocId) -> bool + Sync),

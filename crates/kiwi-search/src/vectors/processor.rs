@@ -201,7 +201,24 @@ fn count_differing_there(codes: &[u8], query: &[u8], each: usize, histogram: &mu
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,popcnt")]
 fn likenesses_there(segment: &SegmentVectors, query: &[f32], documents: &[DocId]) -> Vec<Option<f32>> {
-    likenesses_anywhere(segment, query, documents)
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    /// So many documents ahead their rows are asked for: they lie here and there.
+    const AHEAD: usize = 8;
+    /// What the processor fetches at a time.
+    const LINE: usize = 64;
+    let mut found = Vec::with_capacity(documents.len());
+    for (at, document) in documents.iter().enumerate() {
+        if let Some(row) = documents.get(at + AHEAD).and_then(|later| segment.row(*later)) {
+            for line in row.chunks(LINE) {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            }
+        }
+        found.push(match segment.row(*document) {
+            Some(row) => likeness(query, row),
+            None => None,
+        });
+    }
+    found
 }
 
 #[inline(always)]
