@@ -247,7 +247,7 @@ impl Writer {
                 seq: end.seq + 1,
                 at: end.len,
                 line: sealed.hash,
-                text: Digest::of(text.as_bytes()),
+                text: sealed.written,
                 prev,
                 hash: sealed.hash,
             };

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{CallResult, ChainEntry, DecisionNote, LockNote, PermissionNote, Record};
 use crate::canonical::{write_digest, write_string, write_value};
-use crate::{CanonicalError, Digest};
+use crate::{CanonicalError, Digest, Hasher};
 
 /// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub struct Sealed {
     pub text: String,
     /// Its `hash`.
     pub hash: Digest,
+    /// Digest of the text and the line break behind it, as it stands in a file.
+    pub written: Digest,
 }
 
 /// Why a text is not a line of the log.
@@ -50,9 +52,19 @@ impl Line {
     pub fn seal(seq: u64, record: &Record, prev: Option<Digest>) -> Result<Sealed, CanonicalError> {
         let mut text = String::with_capacity(2048);
         let place = write(&mut text, seq, record, prev)?;
-        let hash = Digest::of(text.as_bytes());
-        text.insert_str(place, &hash.spell(|digits| ["\"hash\":\"sha256:", digits, "\","].concat()));
-        Ok(Sealed { text, hash })
+        // It is hashed without its hash and with it: up to there the two are the same.
+        let (before, behind) = text.split_at_checked(place).unwrap_or((&text, ""));
+        let mut without = Hasher::default();
+        without.update(before.as_bytes());
+        let mut with = without.clone();
+        without.update(behind.as_bytes());
+        let hash = without.finish();
+        let own = hash.spell(|digits| ["\"hash\":\"sha256:", digits, "\","].concat());
+        for part in [&own, behind, "\n"] {
+            with.update(part.as_bytes());
+        }
+        text.insert_str(place, &own);
+        Ok(Sealed { text, hash, written: with.finish() })
     }
 
     /// Reads a line exactly as [`Line::seal`] writes it; anything else is no line of the log.
@@ -295,6 +307,7 @@ mod tests {
             let sealed = Line::seal(seq, &record, prev).unwrap();
             let mut value: Value = serde_json::from_str(&sealed.text).unwrap();
             assert_eq!(canonical(&value).unwrap(), sealed.text);
+            assert_eq!(Digest::of(format!("{}\n", sealed.text).as_bytes()), sealed.written);
             let line = Line { seq, record, prev, hash: sealed.hash };
             assert_eq!(serde_json::to_value(&line).unwrap(), value);
             assert_eq!(Line::parse(&sealed.text), Ok(line));
