@@ -148,8 +148,11 @@ fn what_everybodys_death_left_is_removed_by_the_next_call_or_by_prune() {
         let stat = std::fs::read_to_string(format!("/proc/{helper}/stat")).unwrap();
         let launcher: i32 =
             stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
-        for pid in [launcher, helper] {
-            kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        // Stopped first: none of them gets to see to the death of another.
+        for signal in [Signal::STOP, Signal::KILL] {
+            for pid in [helper, launcher] {
+                kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+            }
         }
         kill(&child, Signal::KILL);
         child.wait().unwrap();
