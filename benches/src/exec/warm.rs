@@ -15,7 +15,6 @@ use crate::plan::spaces;
 pub struct Warm {
     kernel: Kernel,
     runtime: Runtime,
-    session: Session,
 }
 
 impl Warm {
@@ -34,7 +33,7 @@ impl Warm {
         };
         let kernel = Kernel::new(Arc::new(spaces(project)?), host).map_err(|fault| anyhow!(fault.message))?;
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime")?;
-        Ok(Self { kernel, runtime, session: Session::start() })
+        Ok(Self { kernel, runtime })
     }
 
     /// One whole call: planned, verified, recorded, run, recorded.
@@ -42,7 +41,8 @@ impl Warm {
         let tool = ToolRef::parse(tool).map_err(|fault| anyhow!(fault.message))?;
         let object: Map<String, Value> =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        let request = Request::new(tool, object, Caller::cli("bench"), self.session);
+        // Each in a session of its own: one that says the same again and again is stopped.
+        let request = Request::new(tool, object, Caller::cli("bench"), Session::start());
         let outcome = self.runtime.block_on(self.kernel.call(request));
         if outcome.status != Status::Success || outcome.result.is_null() {
             bail!("a warm call failed: {:?}", outcome.error);
