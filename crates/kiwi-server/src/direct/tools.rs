@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::answer;
 use crate::calls::{Asking, Step};
-use crate::catalogue::{Entry, Source};
+use crate::catalogue::{Catalogue, Entry, Source};
 use crate::client::Client;
 use crate::server::Server;
 
@@ -51,13 +51,9 @@ pub(crate) async fn call(
     params: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let catalogue = server.shelf.current().await;
-    if !catalogue.native.iter().any(|tool| tool.name == params.name) {
-        let fresh = server.shelf.fresh().await;
-        if !fresh.native.iter().any(|tool| tool.name == params.name) {
-            let shown: String = params.name.chars().take(100).collect();
-            return Err(ErrorData::invalid_params(format!("there is no tool `{shown}`"), None));
-        }
+    if !is_known(server, &params.name).await {
+        let shown: String = params.name.chars().take(100).collect();
+        return Err(ErrorData::invalid_params(format!("there is no tool `{shown}`"), None));
     }
     let arguments = params.arguments.clone().unwrap_or_default();
     let asking = Asking {
@@ -77,4 +73,21 @@ pub(crate) async fn call(
         Ok(Step::Asks(input)) => input.into(),
         Err(fault) => answer::failed(&fault).into(),
     })
+}
+
+/// Whether a client may call something by this name. A server that nobody has asked yet is asked for its tools; where it
+/// cannot be asked, the call itself says why.
+async fn is_known(server: &Server, name: &str) -> bool {
+    let has = |catalogue: &Catalogue| catalogue.native.iter().any(|tool| tool.name == name);
+    if has(&*server.shelf.current().await) {
+        return true;
+    }
+    let Ok(tool) = ToolRef::parse(name) else { return false };
+    let upstreams = server.kernel.upstreams();
+    if upstreams.ensure(&tool.id).await.is_err() {
+        return true;
+    }
+    let offered = upstreams.tool(&tool.id).ok().flatten();
+    offered.is_some_and(|tool| native_tool(&Entry::of_tool(tool)).is_some())
+        || has(&*server.shelf.fresh().await)
 }

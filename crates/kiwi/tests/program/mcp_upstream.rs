@@ -2,6 +2,7 @@
 //! waits for a person.
 
 use crate::support::TestEnvironment;
+use crate::support::mcp::{Pipe, trusted};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -69,6 +70,25 @@ fn an_upstream_tool_is_a_chain_that_is_planned_recorded_and_called() {
     let (code, out) = place.env.json(&["run", "up.other"]);
     assert_eq!((code, &out["error"]["kind"]), (2, &json!("not_found")), "{out:#}");
     assert_eq!(place.calls(), 2);
+}
+
+#[test]
+fn a_server_that_nobody_has_asked_yet_is_asked_by_the_first_call() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    trusted(&place.env);
+    let mut pipe = Pipe::old(&place.env, &["--direct"], json!({}));
+    let said = pipe.call("up.say", json!({"text": "hi"}));
+    assert_eq!(said["content"][0]["text"], "say: {\"text\": \"hi\"}", "{said:#}");
+    assert_eq!(pipe.request("tools/call", json!({"name": "up.other"}))["error"]["code"], -32602);
+    assert_eq!(pipe.leave(), Some(0));
+    // Of one that cannot be asked, nobody says that it has no such tool.
+    let place = Place::new(&[]);
+    trusted(&place.env);
+    place.env.write_user("config/mcp_registry.yaml", "mcps:\n  up: {command: /bin/false, args: []}\n");
+    let mut pipe = Pipe::old(&place.env, &["--direct"], json!({}));
+    let failed = pipe.call("up.say", json!({}));
+    assert_eq!(failed["structuredContent"]["kind"], "upstream_unavailable", "{failed:#}");
+    assert_eq!(pipe.leave(), Some(0));
 }
 
 #[test]
