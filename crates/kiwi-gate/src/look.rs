@@ -6,18 +6,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalogue::Catalogue;
-
 /// What one plan has seen of the catalogue. A lockfile and a chain that are found by the same look fit each other,
 /// whatever happens on the disk in between.
 pub(crate) struct Look<'c> {
-    catalogue: &'c Catalogue,
+    catalogue: &'c dyn Catalog,
     seen: RefCell<HashMap<(ToolId, Space), Vec<Candidate>>>,
 }
 
 impl<'c> Look<'c> {
     /// A look that has seen nothing yet.
-    pub fn at(catalogue: &'c Catalogue) -> Self {
+    pub fn at(catalogue: &'c dyn Catalog) -> Self {
         Self { catalogue, seen: RefCell::default() }
     }
 }
@@ -45,5 +43,48 @@ impl Catalog for Look<'_> {
 
     fn ids(&self) -> Vec<ToolId> {
         self.catalogue.ids()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiwi_model::{ErrorKind, Version};
+    use std::cell::Cell;
+
+    /// A catalogue in which somebody publishes a version after every question.
+    #[derive(Default)]
+    struct Moving(Cell<u64>);
+
+    impl Catalog for Moving {
+        fn candidates(&self, id: &ToolId, space: Space) -> Result<Vec<Candidate>, Fault> {
+            let version = Version::new(1, 0, self.0.replace(self.0.get() + 1));
+            Ok(vec![Candidate { id: id.clone(), version, space, handle: String::new(), loaded: None }])
+        }
+
+        fn load(&self, _: &Candidate) -> Result<Arc<Tool>, Fault> {
+            Err(Fault::new(ErrorKind::NotFound, "it is gone"))
+        }
+
+        fn ids(&self) -> Vec<ToolId> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn one_look_sees_one_moment() {
+        let moving = Moving::default();
+        let (one, other) = (ToolId::parse("one").unwrap(), ToolId::parse("other").unwrap());
+        let version = |look: &Look<'_>, id: &ToolId, space| {
+            look.candidates(id, space).unwrap().pop().map(|it| it.version.to_string())
+        };
+        let look = Look::at(&moving);
+        for _ in 0..3 {
+            assert_eq!(version(&look, &one, Space::Project).as_deref(), Some("1.0.0"));
+            assert_eq!(version(&look, &one, Space::User).as_deref(), Some("1.0.1"));
+            assert_eq!(version(&look, &other, Space::Project).as_deref(), Some("1.0.2"));
+        }
+        // The next plan looks anew.
+        assert_eq!(version(&Look::at(&moving), &one, Space::Project).as_deref(), Some("1.0.3"));
     }
 }

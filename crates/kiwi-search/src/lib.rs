@@ -6,6 +6,7 @@
 //!
 //! Read first: [`Index`], a folder of documents; [`search`], which ranks; [`Embedder`].
 
+mod beside;
 mod document;
 mod embed;
 mod error;

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use kiwi_space::{PrivateFolder, SpaceError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 
 /// A minute, in microseconds.
 pub(crate) const MINUTE: i64 = 60_000_000;
 /// No state is longer.
-const MOST_BYTES: u64 = 4096;
+const MOST_BYTES: usize = 4096;
 
 /// What is kept of one caller and one selector. Times are microseconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,45 +84,45 @@ pub(crate) fn count(
     now: Timestamp,
 ) -> Result<Counted, Refused> {
     let broken = |error: SpaceError| Refused::Broken(error.to_string());
-    let mut file = folder.open_locked(name).map_err(broken)?;
-    let mut state = read(&mut file, fresh).map_err(Refused::Broken)?;
+    let file = folder.open_locked(name).map_err(broken)?;
+    let (mut state, length) = read(&file, fresh).map_err(Refused::Broken)?;
     let before = state.clone();
     let counted = state.count(limit, now.as_microsecond());
     if state != before {
-        store(&mut file, &state).map_err(|error| Refused::Broken(error.to_string()))?;
+        store(&file, &state, length).map_err(|error| Refused::Broken(error.to_string()))?;
     }
     counted.map_err(Refused::TooMany)
 }
 
 /// Gives a call back. Where that fails it stays used up, which costs a caller one call.
 pub(crate) fn give_back(folder: &PrivateFolder, name: &str, fresh: &State, counted: Counted) {
-    let Ok(mut file) = folder.open_locked(name) else { return };
-    if let Ok(mut state) = read(&mut file, fresh) {
+    let Ok(file) = folder.open_locked(name) else { return };
+    if let Ok((mut state, length)) = read(&file, fresh) {
         state.give_back(counted);
-        let _ = store(&mut file, &state);
+        let _ = store(&file, &state, length);
     }
 }
 
-fn read(file: &mut File, fresh: &State) -> Result<State, String> {
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+/// What a file holds, and how long it is.
+fn read(file: &File, fresh: &State) -> Result<(State, usize), String> {
+    let mut bytes = [0; MOST_BYTES];
+    let length = file.read_at(&mut bytes, 0).map_err(|error| error.to_string())?;
+    let bytes = bytes.get(..length).unwrap_or_default();
     if bytes.is_empty() {
-        return Ok(fresh.clone());
+        return Ok((fresh.clone(), 0));
     }
-    let state: State = serde_json::from_slice(&bytes).map_err(|_| "it holds no count".to_owned())?;
+    let state: State = serde_json::from_slice(bytes).map_err(|_| "it holds no count".to_owned())?;
     if (&state.caller, &state.selector) == (&fresh.caller, &fresh.selector) {
-        Ok(state)
+        Ok((state, length))
     } else {
         Err("it holds the count of somebody else".to_owned())
     }
 }
 
-/// Blanks fill it up to one length, so that a shorter state leaves nothing of a longer one behind.
-fn store(file: &mut File, state: &State) -> std::io::Result<()> {
+/// Blanks fill it up to the length it had, so that a shorter state leaves nothing of a longer one behind.
+fn store(file: &File, state: &State, length: usize) -> std::io::Result<()> {
     let text = serde_json::to_string(state)?;
-    let old = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-    file.seek(SeekFrom::Start(0))?;
-    file.write_all(format!("{text:<old$}").as_bytes())
+    file.write_all_at(format!("{text:<length$}").as_bytes(), 0)
 }
 
 #[cfg(test)]

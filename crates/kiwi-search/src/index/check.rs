@@ -78,7 +78,7 @@ impl Index {
         for ((key, _, document), vector) in batch.drain(..).zip(again) {
             let row = vectors.row(document).unwrap_or_default();
             let is_same = row == pack(&vector)
-                || vectors.likeness(&vector, document).is_some_and(|likeness| likeness > ALIKE);
+                || vectors.likenesses(&vector, &[document]).into_iter().flatten().any(|it| it > ALIKE);
             if !is_same {
                 check.faults.push(format!("the vector of `{key}` is not that of its text"));
             }

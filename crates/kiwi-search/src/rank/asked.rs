@@ -10,6 +10,8 @@ use crate::index::View;
 
 /// What is asked.
 pub(super) struct Asked {
+    /// As it was asked.
+    pub text: String,
     pub words: QueryWords,
     pub late: Late,
     /// The whole first.
@@ -29,13 +31,13 @@ pub(super) struct Part {
 }
 
 impl Asked {
-    pub fn new(tiers: &[&View], text: &str, mode: Mode) -> Result<Self, SearchError> {
+    pub fn new(tiers: &[&View], text: String, mode: Mode) -> Result<Self, SearchError> {
         let embedder = StaticEmbedder::new();
-        let query_words = QueryWords::of(tiers, text);
-        let late = Late::new(embedder, text);
-        let clauses = if mode == Mode::Hybrid { clauses(text) } else { Vec::new() };
+        let query_words = QueryWords::of(tiers, &text);
+        let late = Late::new(embedder, &text);
+        let clauses = if mode == Mode::Hybrid { clauses(&text) } else { Vec::new() };
         let mut parts = Vec::with_capacity(1 + clauses.len());
-        for part in std::iter::once(text).chain(clauses.iter().map(String::as_str)) {
+        for part in std::iter::once(text.as_str()).chain(clauses.iter().map(String::as_str)) {
             let own = words::words_of(part);
             let has = |(at, word): (usize, &words::QueryWord)| own.contains(&word.text).then_some(at);
             parts.push(Part {
@@ -45,7 +47,7 @@ impl Asked {
                 tokens: late.words_of(embedder, part),
             });
         }
-        Ok(Self { words: query_words, late, parts })
+        Ok(Self { text, words: query_words, late, parts })
     }
 }
 

@@ -5,15 +5,19 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet as _, Term};
 
 use super::asked::Asked;
-use super::names::Named;
+use super::dot::dot;
+use super::names::{self, Named};
 use super::select::Allowed;
 use super::{Mode, legs};
+use crate::beside::beside;
 use crate::embed::StaticEmbedder;
 use crate::error::SearchError;
 use crate::index::View;
 
 /// More documents than this are worth a second thread.
 const MANY: u64 = 20_000;
+/// Up to so many candidates are weighed sooner than a second thread begins.
+const FEW: usize = 64;
 /// What a clause brings, for a hundred of the whole query.
 const OF_A_CLAUSE: usize = 30;
 
@@ -60,31 +64,28 @@ impl Pool {
 /// Everything that either leg brings, and what goes by the name, with what speaks for it.
 pub(super) fn gather(
     tiers: &[&View],
-    asked: &mut Asked,
+    asked: &Asked,
     allowed: &Allowed,
-    named: &Named,
     (mode, pool): (Mode, &Pool),
-) -> Result<Vec<Candidate>, SearchError> {
-    let question = &*asked;
+) -> Result<(Vec<Candidate>, Named), SearchError> {
     let by_vector = || match mode {
         Mode::Text => Vec::new(),
-        Mode::Vector | Mode::Hybrid => legs::by_vector(tiers, question, allowed, pool),
+        Mode::Vector | Mode::Hybrid => legs::by_vector(tiers, asked, allowed, pool),
     };
-    let by_text = || match mode {
-        Mode::Vector => Ok(Vec::new()),
-        Mode::Text | Mode::Hybrid => legs::by_text(tiers, question, allowed, pool),
+    let by_word = || {
+        let places = match mode {
+            Mode::Vector => Vec::new(),
+            Mode::Text | Mode::Hybrid => legs::by_text(tiers, asked, allowed, pool)?,
+        };
+        Ok::<_, SearchError>((places, names::named(tiers, &asked.text, allowed)?))
     };
     let total: u64 = tiers.iter().map(|view| view.len()).sum();
-    let (of_text, of_vector) = if total > MANY && mode == Mode::Hybrid {
-        std::thread::scope(|scope| {
-            let other = scope.spawn(by_vector);
-            let places = by_text();
-            (places, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })
+    let (of_words, of_vector) = if total > MANY && mode == Mode::Hybrid {
+        beside(by_word, by_vector)
     } else {
-        (by_text(), by_vector())
+        (by_word(), by_vector())
     };
-    let mut places = of_text?;
+    let (mut places, named) = of_words?;
     places.extend(of_vector);
     places.extend(named.places());
     places.sort_unstable();
@@ -109,11 +110,20 @@ pub(super) fn gather(
             continue;
         };
         weigh_words(view, place.segment, asked, group).map_err(|error| view.damaged(&error))?;
-        if mode != Mode::Text {
-            weigh_meaning(view, place, asked, group, mode);
+        if mode == Mode::Text {
+            continue;
+        }
+        let (some, others) = group.split_at_mut(if group.len() > FEW { group.len() / 2 } else { 0 });
+        if some.is_empty() {
+            weigh_meaning(view, place, asked, others, mode);
+        } else {
+            beside(
+                || weigh_meaning(view, place, asked, some, mode),
+                || weigh_meaning(view, place, asked, others, mode),
+            );
         }
     }
-    Ok(candidates)
+    Ok((candidates, named))
 }
 
 /// What the words of the query add to some documents of one segment, in order.
@@ -138,26 +148,31 @@ fn weigh_words(view: &View, segment: usize, asked: &Asked, group: &mut [Candidat
 }
 
 /// How near the parts of the query are to some documents of one segment.
-fn weigh_meaning(view: &View, place: Place, asked: &mut Asked, group: &mut [Candidate], mode: Mode) {
+fn weigh_meaning(view: &View, place: Place, asked: &Asked, group: &mut [Candidate], mode: Mode) {
     let Some(vectors) = view.vectors.get(place.segment) else { return };
     let embedder = StaticEmbedder::new();
     let Asked { parts, late, .. } = asked;
+    let documents: Vec<DocId> = group.iter().map(|candidate| candidate.place.document).collect();
+    for (number, part) in parts.iter().enumerate() {
+        let Some(vector) = part.vectors.get(place.tier) else { continue };
+        for (candidate, likeness) in group.iter_mut().zip(vectors.likenesses(vector, &documents)) {
+            if let (Some(own), Some(likeness)) = (candidate.likeness.get_mut(number), likeness) {
+                *own = likeness;
+            }
+        }
+    }
+    if mode == Mode::Vector {
+        return;
+    }
+    let mut met = late.met(embedder);
     for candidate in group {
-        let document = candidate.place.document;
-        for (part, likeness) in parts.iter().zip(&mut candidate.likeness) {
-            let vector = part.vectors.get(place.tier);
-            *likeness = vector.and_then(|vector| vectors.likeness(vector, document)).unwrap_or(0.0);
-        }
-        if mode == Mode::Vector {
-            continue;
-        }
-        let tokens = vectors.tokens(document);
+        let tokens = vectors.tokens(candidate.place.document);
         let name = embedder.together(tokens.name());
-        let nearest = late.nearest(embedder, tokens.all());
+        let nearest = met.nearest(tokens.all());
         for ((part, name_likeness), late_likeness) in
             parts.iter().zip(&mut candidate.name).zip(&mut candidate.late)
         {
-            *name_likeness = part.plain.iter().zip(&name).map(|(a, b)| a * b).sum();
+            *name_likeness = dot(&part.plain, &name);
             *late_likeness = late.mean(&part.tokens, &nearest);
         }
     }

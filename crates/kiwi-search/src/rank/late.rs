@@ -2,22 +2,34 @@
 //!
 //! A vector of a whole text blurs what is in it; here a single fitting word shows.
 
+use super::dot::{LANES, dot};
 use crate::embed::StaticEmbedder;
+use crate::vectors::fetch_ahead;
 
 /// The first numbers of a row say nearly as much as all of them.
 const DIMENSIONS: usize = 64;
 /// A token that was not met yet.
-const UNMET: u32 = u32::MAX;
+const UNMET: u16 = u16::MAX;
+
+/// Some words of the query, side by side: for each number of a row, that number of each of them.
+type Group = [[f32; LANES]; DIMENSIONS];
 
 /// The words of a query, ready to be held against documents.
 pub(super) struct Late {
     tokens: Vec<u16>,
     /// For each, how much it counts: the length of its row.
     weights: Vec<f32>,
-    rows: Vec<[f32; DIMENSIONS]>,
-    /// For each token of a document that was met, where in `near` it says how near each word of the query is.
-    met: Vec<u32>,
-    near: Vec<f32>,
+    groups: Vec<Group>,
+}
+
+/// What was found out about the tokens of documents: documents have many in common.
+pub(super) struct Met<'l> {
+    late: &'l Late,
+    embedder: StaticEmbedder,
+    /// For each token that was met, which of those in `near` it is.
+    places: Vec<u16>,
+    /// For each of them, how near each word of the query is: as many as there are groups.
+    near: Vec<[f32; LANES]>,
 }
 
 impl Late {
@@ -26,8 +38,8 @@ impl Late {
         let mut seen = std::collections::HashSet::new();
         tokens.retain(|token| seen.insert(*token));
         let weights = tokens.iter().map(|token| embedder.weight(*token)).collect();
-        let rows = tokens.iter().map(|token| unit(embedder, *token)).collect();
-        Self { tokens, weights, rows, met: vec![UNMET; usize::from(u16::MAX) + 1], near: Vec::new() }
+        let groups = tokens.chunks(LANES).map(|tokens| group(embedder, tokens)).collect();
+        Self { tokens, weights, groups }
     }
 
     /// Which of its words a part of the query has.
@@ -36,31 +48,9 @@ impl Late {
         self.tokens.iter().enumerate().filter(|(_, token)| own.contains(token)).map(|(at, _)| at).collect()
     }
 
-    /// How near the nearest word of a document is to each word of the query.
-    pub fn nearest(&mut self, embedder: StaticEmbedder, document: &[u16]) -> Vec<f32> {
-        let mut best = vec![f32::NEG_INFINITY; self.rows.len()];
-        for token in document {
-            let start = self.start(embedder, *token);
-            for (best, near) in best.iter_mut().zip(self.near.iter().skip(start)) {
-                *best = best.max(*near);
-            }
-        }
-        if document.is_empty() {
-            best.fill(0.0);
-        }
-        best
-    }
-
-    /// Where it says how near each word of the query is to a token.
-    fn start(&mut self, embedder: StaticEmbedder, token: u16) -> usize {
-        let end = self.near.len();
-        let Some(place) = self.met.get_mut(usize::from(token)) else { return end };
-        if *place == UNMET {
-            *place = u32::try_from(end).unwrap_or(UNMET);
-            let row = unit(embedder, token);
-            self.near.extend(self.rows.iter().map(|word| dot(word, &row)));
-        }
-        *place as usize
+    /// Ready to be held against documents; no token was met yet.
+    pub fn met(&self, embedder: StaticEmbedder) -> Met<'_> {
+        Met { late: self, embedder, places: vec![UNMET; embedder.rows()], near: Vec::new() }
     }
 
     /// What the nearest words come to for some words of the query.
@@ -76,28 +66,75 @@ impl Late {
     }
 }
 
+impl Met<'_> {
+    /// How near the nearest word of a document is to each word of the query.
+    pub fn nearest(&mut self, document: &[u16]) -> Vec<f32> {
+        // Rows lie here and there: all that will be needed are asked for at once.
+        for token in document {
+            if self.places.get(usize::from(*token)) == Some(&UNMET) {
+                fetch_ahead(self.embedder.row(*token).get(..DIMENSIONS).unwrap_or_default());
+            }
+        }
+        let nothing = if document.is_empty() { 0.0 } else { f32::NEG_INFINITY };
+        let mut best = vec![[nothing; LANES]; self.late.groups.len()];
+        for token in document {
+            for (best, near) in best.iter_mut().zip(self.near(*token)) {
+                for (best, near) in best.iter_mut().zip(near) {
+                    *best = if *near > *best { *near } else { *best };
+                }
+            }
+        }
+        best.into_iter().flatten().collect()
+    }
+
+    /// How near each word of the query is to a token.
+    fn near(&mut self, token: u16) -> &[[f32; LANES]] {
+        let (end, many) = (self.near.len(), self.late.groups.len().max(1));
+        let Some(place) = self.places.get_mut(usize::from(token)) else { return &[] };
+        if *place == UNMET {
+            *place = u16::try_from(end / many).unwrap_or(UNMET);
+            let row = unit(self.embedder, token);
+            self.near.extend(self.late.groups.iter().map(|group| products(&row, group)));
+        }
+        self.near.chunks(many).nth(usize::from(*place)).unwrap_or_default()
+    }
+}
+
+/// The products of a row with each word of a group.
+fn products(row: &[f32; DIMENSIONS], group: &Group) -> [f32; LANES] {
+    let mut products = [0.0; LANES];
+    for (number, words) in row.iter().zip(group) {
+        for (product, word) in products.iter_mut().zip(words) {
+            *product += number * word;
+        }
+    }
+    products
+}
+
+/// The rows of some words, side by side.
+fn group(embedder: StaticEmbedder, tokens: &[u16]) -> Group {
+    let mut group = [[0.0; LANES]; DIMENSIONS];
+    for (at, token) in tokens.iter().enumerate() {
+        for (words, number) in group.iter_mut().zip(unit(embedder, *token)) {
+            if let Some(place) = words.get_mut(at) {
+                *place = number;
+            }
+        }
+    }
+    group
+}
+
 /// The beginning of a token's row, of length 1.
 fn unit(embedder: StaticEmbedder, token: u16) -> [f32; DIMENSIONS] {
     let mut unit = [0.0; DIMENSIONS];
     for (to, from) in unit.iter_mut().zip(embedder.row(token)) {
         *to = f32::from(from.cast_signed());
     }
-    let length = unit.iter().map(|number| number * number).sum::<f32>().sqrt();
+    let length = dot(&unit, &unit).sqrt();
     if length > 0.0 {
         for number in &mut unit {
             *number /= length;
         }
     }
     unit
-}
-
-fn dot(a: &[f32; DIMENSIONS], b: &[f32; DIMENSIONS]) -> f32 {
-    const LANES: usize = 16;
-    let mut lanes = [0.0; LANES];
-    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
-        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += a * b;
-        }
-    }
-    lanes.iter().sum()
 }

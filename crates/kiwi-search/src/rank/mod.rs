@@ -5,6 +5,7 @@
 
 mod asked;
 mod candidates;
+mod dot;
 mod fuse;
 mod late;
 mod legs;
@@ -110,14 +111,12 @@ pub struct Hit {
 /// Finds items in some tiers. Of two items of one name and family the one of the earlier tier is shown.
 pub fn search(tiers: &[&View], query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
     let text: String = query.text.chars().take(MOST_CHARACTERS).collect();
-    let mut asked = Asked::new(tiers, &text, query.mode)?;
+    let asked = Asked::new(tiers, text, query.mode)?;
     let allowed = Allowed::of(tiers, query.filter)?;
-    let named = names::named(tiers, &text, &allowed)?;
     let total: u64 = tiers.iter().map(|view| view.len()).sum();
     let mut pool = POOL.max(query.limit * 4);
     loop {
-        let candidates =
-            candidates::gather(tiers, &mut asked, &allowed, &named, (query.mode, &Pool::of(pool)))?;
+        let (candidates, named) = candidates::gather(tiers, &asked, &allowed, (query.mode, &Pool::of(pool)))?;
         let weighed = fuse::weighed(&candidates, &asked, query.mode);
         let ranked = candidates.iter().zip(weighed).filter_map(|(candidate, weighed)| {
             let call = named.call(candidate.place);

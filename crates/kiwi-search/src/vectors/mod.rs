@@ -19,6 +19,7 @@ pub use codes::Codes;
 pub(crate) use code::Coder;
 pub(crate) use near::{Wanted, nearest};
 pub(crate) use plugin::VectorPlugin;
+pub(crate) use processor::fetch_ahead;
 pub(crate) use row::pack;
 pub(crate) use segment::SegmentVectors;
 pub(crate) use tokens::{Tokens, token_bytes};

@@ -4,8 +4,9 @@
 use tantivy::DocId;
 
 use super::bound::bound;
-use super::processor::{differing_least, likenesses, products};
+use super::processor::{differing_least, products};
 use super::{Coder, SegmentVectors};
+use crate::beside::beside;
 
 /// Codes that are held against the query itself: so many for each document that is wanted, but no more than this part of
 /// all of them, and at least so many.
@@ -56,12 +57,10 @@ pub(crate) fn nearest(
         return one_after_another(segments, queries, may);
     }
     let (some, others) = queries.split_at(queries.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| one_after_another(segments, others, may));
-        let mut found = one_after_another(segments, some, may);
-        found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        found
-    })
+    let (mut found, more) =
+        beside(|| one_after_another(segments, some, may), || one_after_another(segments, others, may));
+    found.extend(more);
+    found
 }
 
 fn one_after_another(
@@ -135,13 +134,9 @@ fn rings(
         return look(&blocks);
     }
     let (some, others) = blocks.split_at(blocks.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| look(others));
-        let mut rings = look(some);
-        let more = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        rings.iter_mut().zip(more).for_each(|(ring, more)| ring.extend(more));
-        rings
-    })
+    let (mut rings, more) = beside(|| look(some), || look(others));
+    rings.iter_mut().zip(more).for_each(|(ring, more)| ring.extend(more));
+    rings
 }
 
 /// A ring, each of it with the product of the query and the signs of its code.
@@ -192,7 +187,7 @@ fn best(
             continue;
         };
         let documents: Vec<DocId> = group.iter().map(|(_, document, _)| *document).collect();
-        let likenesses = likenesses(segment, query.vector, &documents);
+        let likenesses = segment.likenesses(query.vector, &documents);
         let near = documents.into_iter().zip(likenesses);
         found.extend(near.filter_map(|(document, likeness)| Some((number, document, likeness?))));
     }

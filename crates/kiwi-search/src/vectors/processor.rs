@@ -36,6 +36,14 @@ pub(super) fn differing_least(codes: &[u8], query: &[u8], bound: u32, found: &mu
 /// Counts, by the number of bits in which they differ from the query's, codes that stand for `each` of their kind.
 pub(super) fn count_differing(codes: &[u8], query: &[u8], each: usize, histogram: &mut [usize]) {
     #[cfg(target_arch = "x86_64")]
+    if let (true, Ok(query)) = (counts_eight_words(), <&[u8; CODE]>::try_from(query)) {
+        // SAFETY: the processor has just been asked for both features.
+        unsafe {
+            count_differing_of_eight(codes, query, each, histogram);
+        }
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
     if is_able() {
         // SAFETY: the processor has just been asked for all three features.
         unsafe {
@@ -68,6 +76,24 @@ pub(super) fn likenesses(segment: &SegmentVectors, query: &[f32], documents: &[D
     likenesses_anywhere(segment, query, documents)
 }
 
+/// Says that some bytes will be needed soon.
+pub(crate) fn fetch_ahead(bytes: &[u8]) {
+    /// What the processor fetches at a time.
+    const LINE: usize = 64;
+    // The last byte as well: bytes need not begin where a line does.
+    for byte in bytes.iter().step_by(LINE).chain(bytes.last()) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of this kind can, and the byte is there.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(byte).cast(),
+            );
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = byte;
+    }
+}
+
 /// In how many bits two codes differ.
 #[inline(always)]
 #[expect(
@@ -94,43 +120,62 @@ fn counts_eight_words() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq")
 }
 
-/// Eight codes at a time: four registers hold two each, and what their words differ in is added up side by side.
+/// A query's code, twice side by side.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn differing_least_of_eight(codes: &[u8], query: &[u8; CODE], bound: u32, found: &mut Vec<DocId>) {
-    use std::arch::x86_64::{
-        __m512i, _mm512_add_epi64, _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_popcnt_epi64,
-        _mm512_set1_epi64, _mm512_shuffle_i64x2, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
-        _mm512_xor_si512,
-    };
-    const WIDE: usize = 2 * CODE;
-    #[target_feature(enable = "avx512f")]
-    fn load(bytes: &[u8; WIDE]) -> __m512i {
-        // SAFETY: there are as many bytes as are loaded, and they need not be aligned.
-        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-    }
-    let mut twice = [0; WIDE];
+#[target_feature(enable = "avx512f")]
+fn twice(query: &[u8; CODE]) -> std::arch::x86_64::__m512i {
+    let mut twice = [0; 2 * CODE];
     for (to, from) in twice.iter_mut().zip(query.iter().cycle()) {
         *to = *from;
     }
-    let (query_twice, most) = (load(&twice), _mm512_set1_epi64(i64::from(bound)));
+    load(&twice)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn load(bytes: &[u8; 2 * CODE]) -> std::arch::x86_64::__m512i {
+    // SAFETY: there are as many bytes as are loaded, and they need not be aligned.
+    unsafe { std::arch::x86_64::_mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// In how many bits each of eight codes differs, in the order 0 2 1 3 4 6 5 7: four registers hold two codes each, and
+/// what their words differ in is added up side by side.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn differing_of_eight(
+    eight: &[u8; 8 * CODE],
+    query_twice: std::arch::x86_64::__m512i,
+) -> std::arch::x86_64::__m512i {
+    use std::arch::x86_64::{
+        _mm512_add_epi64, _mm512_popcnt_epi64, _mm512_setzero_si512, _mm512_shuffle_i64x2,
+        _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
+    };
+    let ([one, two, three, four], _) = eight.as_chunks::<{ 2 * CODE }>() else {
+        return _mm512_setzero_si512();
+    };
+    let a = _mm512_popcnt_epi64(_mm512_xor_si512(load(one), query_twice));
+    let b = _mm512_popcnt_epi64(_mm512_xor_si512(load(two), query_twice));
+    let c = _mm512_popcnt_epi64(_mm512_xor_si512(load(three), query_twice));
+    let d = _mm512_popcnt_epi64(_mm512_xor_si512(load(four), query_twice));
+    // Halves of codes 0 2, 0 2, 1 3, 1 3; then of 4 6, 4 6, 5 7, 5 7.
+    let first = _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    let second = _mm512_add_epi64(_mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d));
+    _mm512_add_epi64(
+        _mm512_shuffle_i64x2::<0b10_00_10_00>(first, second),
+        _mm512_shuffle_i64x2::<0b11_01_11_01>(first, second),
+    )
+}
+
+/// Eight codes at a time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn differing_least_of_eight(codes: &[u8], query: &[u8; CODE], bound: u32, found: &mut Vec<DocId>) {
+    use std::arch::x86_64::{_mm512_cmple_epu64_mask, _mm512_set1_epi64};
+    let (query_twice, most) = (twice(query), _mm512_set1_epi64(i64::from(bound)));
     let (eights, rest) = codes.as_chunks::<{ 8 * CODE }>();
     let mut number: DocId = 0;
     for eight in eights {
-        let ([one, two, three, four], _) = eight.as_chunks::<WIDE>() else { continue };
-        let a = _mm512_popcnt_epi64(_mm512_xor_si512(load(one), query_twice));
-        let b = _mm512_popcnt_epi64(_mm512_xor_si512(load(two), query_twice));
-        let c = _mm512_popcnt_epi64(_mm512_xor_si512(load(three), query_twice));
-        let d = _mm512_popcnt_epi64(_mm512_xor_si512(load(four), query_twice));
-        // Halves of codes 0 2, 0 2, 1 3, 1 3; then of 4 6, 4 6, 5 7, 5 7.
-        let first = _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-        let second = _mm512_add_epi64(_mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d));
-        let bits = _mm512_add_epi64(
-            _mm512_shuffle_i64x2::<0b10_00_10_00>(first, second),
-            _mm512_shuffle_i64x2::<0b11_01_11_01>(first, second),
-        );
-        // Now of 0 2 1 3 4 6 5 7.
-        let near = _mm512_cmple_epu64_mask(bits, most);
+        let near = _mm512_cmple_epu64_mask(differing_of_eight(eight, query_twice), most);
         if near != 0 {
             let mut near = near & 0b1001_1001 | (near & 0b0010_0010) << 1 | (near & 0b0100_0100) >> 1;
             while near != 0 {
@@ -148,13 +193,36 @@ fn differing_least_of_eight(codes: &[u8], query: &[u8; CODE], bound: u32, found:
     }
 }
 
+/// The same for counting them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn count_differing_of_eight(codes: &[u8], query: &[u8; CODE], each: usize, histogram: &mut [usize]) {
+    let query_twice = twice(query);
+    let (eights, rest) = codes.as_chunks::<{ 8 * CODE }>();
+    for eight in eights {
+        let mut bits = [0_u64; 8];
+        // SAFETY: there is room for as many numbers as are stored, and they need not be aligned.
+        unsafe {
+            std::arch::x86_64::_mm512_storeu_si512(
+                bits.as_mut_ptr().cast(),
+                differing_of_eight(eight, query_twice),
+            );
+        }
+        for bits in bits {
+            if let Some(count) = usize::try_from(bits).ok().and_then(|bits| histogram.get_mut(bits)) {
+                *count += each;
+            }
+        }
+    }
+    count_differing_anywhere(rest, query, each, histogram);
+}
+
 /// Sixteen bits of a code say which of sixteen numbers are added; the others count against them.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn products_of_sixteen(turned: &[f32; 8 * CODE], codes: &[[u8; CODE]], documents: &[DocId]) -> Vec<f32> {
     use std::arch::x86_64::{
-        _MM_HINT_T0, _mm_prefetch, _mm512_add_ps, _mm512_loadu_ps, _mm512_mask_add_ps, _mm512_reduce_add_ps,
-        _mm512_setzero_ps,
+        _mm512_add_ps, _mm512_loadu_ps, _mm512_mask_add_ps, _mm512_reduce_add_ps, _mm512_setzero_ps,
     };
     /// So many documents ahead their codes are asked for: they lie here and there.
     const AHEAD: usize = 16;
@@ -169,7 +237,7 @@ fn products_of_sixteen(turned: &[f32; 8 * CODE], codes: &[[u8; CODE]], documents
     let mut products = Vec::with_capacity(documents.len());
     for (at, document) in documents.iter().enumerate() {
         if let Some(code) = documents.get(at + AHEAD).and_then(|later| codes.get(*later as usize)) {
-            _mm_prefetch::<_MM_HINT_T0>(code.as_ptr().cast());
+            fetch_ahead(code);
         }
         let Some(code) = codes.get(*document as usize) else {
             products.push(f32::MIN);
@@ -201,17 +269,12 @@ fn count_differing_there(codes: &[u8], query: &[u8], each: usize, histogram: &mu
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,popcnt")]
 fn likenesses_there(segment: &SegmentVectors, query: &[f32], documents: &[DocId]) -> Vec<Option<f32>> {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     /// So many documents ahead their rows are asked for: they lie here and there.
     const AHEAD: usize = 8;
-    /// What the processor fetches at a time.
-    const LINE: usize = 64;
     let mut found = Vec::with_capacity(documents.len());
     for (at, document) in documents.iter().enumerate() {
         if let Some(row) = documents.get(at + AHEAD).and_then(|later| segment.row(*later)) {
-            for line in row.chunks(LINE) {
-                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
-            }
+            fetch_ahead(row);
         }
         found.push(match segment.row(*document) {
             Some(row) => likeness(query, row),
@@ -289,6 +352,10 @@ mod tests {
                 differing_least_anywhere(&codes, &query, bound, &mut plainly);
                 assert_eq!(found, plainly, "{count} codes, {bound} bits");
             }
+            let (mut counted, mut plainly) = (vec![0; 8 * CODE + 1], vec![0; 8 * CODE + 1]);
+            count_differing(&codes, &query, 3, &mut counted);
+            count_differing_anywhere(&codes, &query, 3, &mut plainly);
+            assert_eq!((&counted, counted.iter().sum()), (&plainly, 3 * count), "{count} codes");
         }
     }
 }

@@ -5,7 +5,8 @@ use tantivy::directory::OwnedBytes;
 use tantivy::index::SegmentReader;
 
 use super::plugin::{corrupt, whole};
-use super::row::{likeness, row_bytes};
+use super::processor::likenesses;
+use super::row::row_bytes;
 use super::{CODES, Coder, ENDS, ROWS, TOKENS, Tokens};
 
 /// Where the tokens of a document end, as it is kept.
@@ -55,9 +56,9 @@ impl SegmentVectors {
         self.rows.get(start..start + self.row)
     }
 
-    /// How alike a query and a document are; nothing where the document has no vector.
-    pub fn likeness(&self, query: &[f32], document: DocId) -> Option<f32> {
-        likeness(query, self.row(document)?)
+    /// How alike a query and some documents are; nothing for a document that has no vector.
+    pub fn likenesses(&self, query: &[f32], documents: &[DocId]) -> Vec<Option<f32>> {
+        likenesses(self, query, documents)
     }
 
     /// The tokens of a document.

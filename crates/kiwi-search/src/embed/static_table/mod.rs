@@ -63,6 +63,11 @@ impl StaticEmbedder {
         sum.to_vec()
     }
 
+    /// How many rows the table has. A token is the number of one.
+    pub const fn rows(&self) -> usize {
+        ROWS
+    }
+
     /// The row of a token, in steps of its scale.
     pub fn row(&self, token: u16) -> &'static [u8; DIMENSIONS] {
         row(token).map_or(&[0; DIMENSIONS], |(_, numbers)| numbers)

@@ -1,0 +1,10 @@
+//! Two things at once.
+
+/// Does one thing here and the other on a thread of its own; a panic of either is one of both.
+pub(crate) fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
