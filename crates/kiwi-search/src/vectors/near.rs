@@ -10,11 +10,13 @@ use crate::beside::beside;
 
 /// Codes that are held against the query itself: so many for each document that is wanted, but no more than this part of
 /// all of them, and at least so many.
-const RING_FOR_EACH: usize = 448;
+const RING_FOR_EACH: usize = 512;
 const RING_PART: usize = 16;
 const RING_AT_LEAST: usize = 8192;
-/// Rows that are looked at.
+/// Rows that are looked at: so many for each document that is wanted, one for so many codes of the ring, and at least so
+/// many.
 const ROWS_FOR_EACH: usize = 16;
+const CODES_FOR_A_ROW: usize = 12;
 const ROWS_AT_LEAST: usize = 1024;
 /// Codes of one block stay in the processor's cache while every query is held against them.
 const BLOCK: usize = 1024;
@@ -169,7 +171,7 @@ fn best(
     ring: Vec<(usize, DocId)>,
 ) -> Vec<Near> {
     let nearer = |a: &Near, b: &Near| b.2.total_cmp(&a.2).then_with(|| (a.0, a.1).cmp(&(b.0, b.1)));
-    let rows = (query.limit * ROWS_FOR_EACH).max(ROWS_AT_LEAST);
+    let rows = (query.limit * ROWS_FOR_EACH).max(ring.len() / CODES_FOR_A_ROW).max(ROWS_AT_LEAST);
     let mut ring: Vec<Near> = if ring.len() > rows {
         let mut held = held(segments, width, query, &ring);
         held.select_nth_unstable_by(rows - 1, nearer);
