@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tempfile::TempDir;
 
 use crate::report::{Report, figures, say};
 use crate::row::Unit;
@@ -20,41 +21,60 @@ const TOOL: &str = "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\n# kiwi: per
 /// What the stages of the gate cost one caller, above a bare dispatch.
 pub fn measure(report: &mut Report, kiwi: &Path) -> Result<()> {
     say("the whole gate, one caller");
-    let scratch = tempfile::tempdir().context("no scratch folder")?;
-    let (project, home) = (scratch.path().join("project"), scratch.path().join("home"));
-    for folder in [project.join(".ai/tools"), project.join("data"), home.clone()] {
-        std::fs::create_dir_all(folder)?;
-    }
-    kiwi_space::scaffold(&project)?;
-    std::fs::write(project.join(".ai/tools/quiet.sh"), TOOL)?;
-    // What was just written is looked at again at every call until the clock has moved on.
-    std::thread::sleep(Duration::from_millis(50));
-    let path = std::env::var("PATH").context("PATH is not set")?;
-    let host = Host {
-        environment: [("PATH".to_owned(), path), ("KIWI_TRUST".to_owned(), "1".to_owned())].into(),
-        kiwi: kiwi.to_owned(),
-        cwd: project.clone(),
-        scratch: scratch.path().to_owned(),
-        has_terminal: false,
-        authorize: None,
-    };
-    let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) })?;
-    let spaces = Arc::new(spaces);
-    let idle = without_effects(Kernel::new(Arc::clone(&spaces), host.clone())?);
-    let real = Kernel::new(spaces, host)?;
+    let disk = Place::new(tempfile::tempdir().context("no scratch folder")?, kiwi)?;
+    let memory = Place::new(tempfile::tempdir_in("/dev/shm").context("no folder in memory")?, kiwi)?;
+    let idle = without_effects(disk.kernel()?);
+    let in_memory = without_effects(memory.kernel()?);
     for (what, kernel, transport, bar) in [
         ("the gate alone, a person calls", &idle, Transport::Cli, Some(60.0)),
         ("the gate alone, an agent calls", &idle, Transport::Mcp, None),
-        ("the gate around a Bash tool, a person calls", &real, Transport::Cli, None),
+        ("the same in memory, a person calls", &in_memory, Transport::Cli, None),
+        ("the same in memory, an agent calls", &in_memory, Transport::Mcp, None),
+        ("the gate around a Bash tool, a person calls", &disk.kernel()?, Transport::Cli, None),
     ] {
-        let (own, disk) = calls(kernel, transport)?;
+        let (own, waited) = calls(kernel, transport)?;
         match bar {
             Some(bar) => report.judge(what, own.p50(), Unit::Microseconds, bar, figures(&own)),
             None => report.tell(what, own.p50(), Unit::Microseconds, figures(&own)),
         }
-        report.tell("  and its wait for the disk", disk.p50(), Unit::Microseconds, figures(&disk));
+        report.tell("  and its wait for the disk", waited.p50(), Unit::Microseconds, figures(&waited));
     }
     Ok(())
+}
+
+/// A project with one quiet tool, and a home, for as long as this is there.
+struct Place {
+    _scratch: TempDir,
+    spaces: Arc<Spaces>,
+    host: Host,
+}
+
+impl Place {
+    fn new(scratch: TempDir, kiwi: &Path) -> Result<Self> {
+        let (project, home) = (scratch.path().join("project"), scratch.path().join("home"));
+        for folder in [project.join(".ai/tools"), project.join("data"), home.clone()] {
+            std::fs::create_dir_all(folder)?;
+        }
+        kiwi_space::scaffold(&project)?;
+        std::fs::write(project.join(".ai/tools/quiet.sh"), TOOL)?;
+        // What was just written is looked at again at every call until the clock has moved on.
+        std::thread::sleep(Duration::from_millis(50));
+        let path = std::env::var("PATH").context("PATH is not set")?;
+        let host = Host {
+            environment: [("PATH".to_owned(), path), ("KIWI_TRUST".to_owned(), "1".to_owned())].into(),
+            kiwi: kiwi.to_owned(),
+            cwd: project.clone(),
+            scratch: scratch.path().to_owned(),
+            has_terminal: false,
+            authorize: None,
+        };
+        let spaces = Spaces::open(Locations { project: None, cwd: project, user: Some(home) })?;
+        Ok(Self { _scratch: scratch, spaces: Arc::new(spaces), host })
+    }
+
+    fn kernel(&self) -> Result<Kernel> {
+        Ok(Kernel::new(Arc::clone(&self.spaces), self.host.clone())?)
+    }
 }
 
 /// What the gate itself took for each call of a client that stays, and what it waited for the disk.
