@@ -174,7 +174,9 @@ fn explain(error: &zbus::Error) -> KeyringError {
             | fdo::Error::SpawnChildSignaled(_)
             | fdo::Error::SpawnFailed(_)
             | fdo::Error::SpawnServiceNotFound(_) => KeyringError::Absent,
-            fdo::Error::NoReply(_) | fdo::Error::Timeout(_) | fdo::Error::TimedOut(_) => silent(()),
+            fdo::Error::Timeout(_) | fdo::Error::TimedOut(_) => silent(()),
+            // The bus says so when it leaves in the middle of a conversation.
+            fdo::Error::NoReply(_) => KeyringError::Refused { why: "it ended before it answered".to_owned() },
             other => KeyringError::Refused { why: other.to_string() },
         },
         zbus::Error::MethodError(name, ..) if name.as_str().ends_with(".IsLocked") => KeyringError::Locked,

@@ -160,6 +160,23 @@ fn a_key_in_a_file_moves_when_a_keyring_comes() {
 }
 
 #[test]
+fn a_keyring_that_ends_in_the_middle_is_told_apart_from_one_that_says_nothing() {
+    let mut desktop = Desktop::start();
+    let user = User::new(Some(desktop.address()));
+    user.set("token", "five5");
+    desktop.freeze_keyring();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(3));
+            desktop.stop_keyring();
+        });
+        user.refused(&["run", "ask"], "it ended before it answered");
+    });
+    desktop.start_keyring();
+    user.has(5);
+}
+
+#[test]
 fn without_a_keyring_the_key_is_in_a_file() {
     let desktop = Desktop::without_keyring();
     let off = User::new(Some(desktop.address()));

@@ -1,5 +1,6 @@
 //! A desktop's keyring of a test's own: a bus and a Secret Service in a folder, ended with the test.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -69,7 +70,7 @@ impl Desktop {
             .arg(self.folder.path().join("run"))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(self.folder.path().join("keyring.log")).unwrap())
             .spawn()
             .expect("`gnome-keyring-daemon` is needed: install the package `gnome-keyring`");
         keyring.stdin.take().unwrap().write_all(b"password").unwrap();
@@ -79,6 +80,12 @@ impl Desktop {
             assert!(begun.elapsed() < PATIENCE, "the keyring does not start");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// The keyring says nothing any more.
+    pub fn freeze_keyring(&self) {
+        let keyring = self.keyring.as_ref().and_then(|keyring| Pid::from_raw(keyring.id().cast_signed()));
+        kill_process(keyring.unwrap(), Signal::STOP).unwrap();
     }
 
     /// Ends the keyring, and leaves the bus.
@@ -122,6 +129,13 @@ impl Desktop {
 
 impl Drop for Desktop {
     fn drop(&mut self) {
+        // A keyring that ended by itself is why its test fails, and says why in its own words.
+        if std::thread::panicking()
+            && let Some(Ok(Some(ended))) = self.keyring.as_mut().map(Child::try_wait)
+        {
+            let said = std::fs::read_to_string(self.folder.path().join("keyring.log")).unwrap_or_default();
+            eprintln!("the keyring itself ended with {ended} and said: {said}");
+        }
         end(self.keyring.take());
         let _ = self.bus.kill();
         let _ = self.bus.wait();
