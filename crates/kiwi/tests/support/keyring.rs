@@ -128,6 +128,7 @@ impl Desktop {
 }
 
 impl Drop for Desktop {
+    #[expect(clippy::print_stderr, reason = "a test that fails says why")]
     fn drop(&mut self) {
         // A keyring that ended by itself is why its test fails, and says why in its own words.
         if std::thread::panicking()
