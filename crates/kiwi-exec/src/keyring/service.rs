@@ -175,7 +175,7 @@ fn explain(error: &zbus::Error) -> KeyringError {
             | fdo::Error::SpawnFailed(_)
             | fdo::Error::SpawnServiceNotFound(_) => KeyringError::Absent,
             fdo::Error::Timeout(_) | fdo::Error::TimedOut(_) => silent(()),
-            // The bus says so when it leaves in the middle of a conversation.
+            // The bus says so when the keyring leaves it in the middle of a conversation.
             fdo::Error::NoReply(_) => KeyringError::Refused { why: "it ended before it answered".to_owned() },
             other => KeyringError::Refused { why: other.to_string() },
         },

@@ -138,3 +138,41 @@ fn unit(embedder: StaticEmbedder, token: u16) -> [f32; DIMENSIONS] {
     }
     unit
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same word by word, with nothing side by side and nothing remembered.
+    fn plainly(embedder: StaticEmbedder, word: u16, document: &[u16]) -> f32 {
+        let product = |token: &u16| {
+            let (a, b) = (unit(embedder, word), unit(embedder, *token));
+            a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>()
+        };
+        document.iter().map(product).fold(f32::NEG_INFINITY, f32::max)
+    }
+
+    #[test]
+    fn words_side_by_side_are_as_near_as_one_by_one() {
+        let embedder = StaticEmbedder::new();
+        let long = "send a mail with the weather report of tomorrow to every customer in the city whose order \
+                    was late last week and book a table for two near the station before the train leaves";
+        for text in ["weather", long] {
+            let late = Late::new(embedder, text);
+            let mut met = late.met(embedder);
+            // The second and the third document meet words that were met before.
+            for document in
+                ["get the forecast for a city", "forecast of rain", "reserve a seat, get a forecast"]
+            {
+                let tokens = embedder.tokens(document);
+                let nearest = met.nearest(&tokens);
+                for (word, near) in late.tokens.iter().zip(&nearest) {
+                    let plain = plainly(embedder, *word, &tokens);
+                    assert!((near - plain).abs() < 1e-4, "{document}: {near} {plain}");
+                }
+            }
+            assert!(met.nearest(&[]).iter().all(|near| *near == 0.0));
+        }
+        assert!(Late::new(embedder, long).groups.len() > 1, "more words than lie side by side");
+    }
+}
