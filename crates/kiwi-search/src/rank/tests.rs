@@ -149,6 +149,18 @@ fn what_may_not_be_seen_leaves_room_for_the_rest() {
 }
 
 #[test]
+fn of_many_candidates_each_is_weighed() {
+    // Some are weighed on another thread than the rest: all of them alike.
+    let many = (0..150).map(|number| item(&format!("weather_{number}"), "Tells the weather forecast"));
+    let hits = ask(&index(many.collect()), "weather forecast", &Filter::default(), Mode::Hybrid, 150);
+    assert_eq!(hits.len(), 150);
+    for Hit { item, weighed, .. } in &hits {
+        let meaning = [weighed.likeness, weighed.name, weighed.late];
+        assert!(weighed.text > 0.0 && meaning.iter().all(|it| *it > 0.5), "{}: {weighed:?}", item.id);
+    }
+}
+
+#[test]
 fn use_nudges_and_the_earlier_tier_wins() {
     let near = index(vec![item("a_tool", "Makes coffee"), item("b_tool", "Makes coffee")]);
     let far = index(vec![item("a_tool", "Makes coffee"), item("c_tool", "Makes coffee")]);
