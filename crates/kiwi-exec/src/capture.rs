@@ -17,6 +17,20 @@ pub struct Capture {
     buffer: Vec<u8>,
 }
 
+/// A way to read a pipe without waiting.
+pub type Read = fn(&Receiver, &mut [u8]) -> io::Result<usize>;
+
+/// Reads what the runtime was told of, and lets it wait for more where that was nothing.
+pub fn read_told(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    pipe.try_read(buffer)
+}
+
+/// Reads what is there. That the runtime was not told of it yet does not mean that it is not: a launcher can say its last
+/// before that.
+pub fn read_there(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
+}
+
 /// What a pipe holds, unless somebody made it larger.
 const PIPE: usize = 64 << 10;
 
@@ -44,13 +58,13 @@ impl Capture {
         {
             self.pipe = None;
         }
-        self.take(watch);
+        self.take(read_told, watch);
     }
 
     /// Takes what is already there: after the last writer of the tool has ended, that is all there will be. A writer
     /// that is not the tool's (it may have handed its pipe to a stranger) is heard up to the cap.
     pub fn drain(&mut self, watch: &dyn Watch) {
-        while !self.overflowed && self.take(watch) {}
+        while !self.overflowed && self.take(read_there, watch) {}
     }
 
     /// What was kept.
@@ -58,9 +72,9 @@ impl Capture {
         self.kept
     }
 
-    fn take(&mut self, watch: &dyn Watch) -> bool {
+    fn take(&mut self, read: Read, watch: &dyn Watch) -> bool {
         let Some(pipe) = &self.pipe else { return false };
-        match pipe.try_read(&mut self.buffer) {
+        match read(pipe, &mut self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
             Ok(0) | Err(_) => {
                 self.pipe = None;
@@ -80,6 +94,25 @@ impl Capture {
         if let Some(bytes) = self.buffer.get(..fits).filter(|bytes| !bytes.is_empty()) {
             self.kept.extend_from_slice(bytes);
             watch.output(self.stream, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Unwatched;
+    use std::io::Write as _;
+
+    /// A pipe with something in it that the runtime has had no occasion to tell of.
+    #[tokio::test]
+    async fn what_is_in_the_pipe_is_taken_whether_or_not_the_runtime_was_told() {
+        for text in ["own\n".to_owned(), "x".repeat(PIPE)] {
+            let (reader, mut writer) = io::pipe().unwrap();
+            let mut capture = Capture::new(Stream::Stdout, reader.into(), 1 << 20).unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+            capture.drain(&Unwatched);
+            assert!(capture.into_bytes() == text.as_bytes());
         }
     }
 }

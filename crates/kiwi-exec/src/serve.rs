@@ -10,6 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::begin::{Asked, Begun, Input, Ordered};
+use crate::capture::{Read, read_there, read_told};
 use crate::error::ExecError;
 use crate::process::{Exit, Launcher, Process};
 use crate::running::{MARGIN, Running};
@@ -177,23 +178,23 @@ async fn flow(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDe
     {
         *pipe = None;
     }
-    take(pipe, buffer, said);
+    take(read_told, pipe, buffer, said);
 }
 
 /// Takes what is there, whether or not there will be more.
 fn drain(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) {
     // A writer that outlived everything could go on for ever.
     for _ in 0..64 {
-        if !take(pipe, buffer, said) {
+        if !take(read_there, pipe, buffer, said) {
             return;
         }
     }
 }
 
 /// One read; whether there may be more at once.
-fn take(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) -> bool {
+fn take(read: Read, pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) -> bool {
     let Some(open) = pipe.as_ref() else { return false };
-    match open.try_read(buffer) {
+    match read(open, buffer) {
         Ok(0) => *pipe = None,
         Ok(count) => {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,4 +207,20 @@ fn take(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8
         Err(_) => *pipe = None,
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[tokio::test]
+    async fn last_words_are_kept_whether_or_not_the_runtime_was_told_of_them() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut pipe = Some(Receiver::from_owned_fd(reader.into()).unwrap());
+        writer.write_all(b"no such option").unwrap();
+        let said = Mutex::default();
+        drain(&mut pipe, &mut [0; 64], &said);
+        assert_eq!(said.into_inner().unwrap(), b"no such option");
+    }
 }
