@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::admission::{Judge, Judged};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Prepared};
 use crate::outcome::ToolIdentity;
 use crate::request::Request;
 use crate::stage::{Call, Trail};
@@ -49,7 +49,7 @@ pub struct JudgeAnswer {
 impl Kernel {
     /// What every judge would say about this call. Nothing is used up, changed or recorded.
     pub fn explain(&self, request: &Request) -> Result<Explanation, Fault> {
-        let (planned, params) = self.prepared(request).map_err(|unprepared| unprepared.fault)?;
+        let Prepared { planned, params } = self.prepared(request).map_err(|unprepared| unprepared.fault)?;
         let profile = self.profile(request)?;
         let trail = Trail::default();
         let call =

@@ -24,6 +24,7 @@ use crate::keyring;
 use crate::outcome::{Outcome, Timing};
 use crate::planner::Planner;
 use crate::prepare::Preparer;
+use crate::remembered::Remembered;
 use crate::request::Request;
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
 use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
@@ -77,6 +78,7 @@ impl Kernel {
             },
             lock_mode: config.lock_mode,
             unattended: host.is_unattended(),
+            remembered: Remembered::default(),
         });
         let turns = Turns::new(&spaces);
         let dispatch = Dispatch {
@@ -148,13 +150,13 @@ impl Kernel {
     }
 
     /// What a call would run and what was agreed about it, without any effect. A faulty chain is returned whole.
-    pub fn planned(&self, tool: &ToolRef, lock: Option<LockMode>) -> Result<Planned, Fault> {
+    pub fn planned(&self, tool: &ToolRef, lock: Option<LockMode>) -> Result<Arc<Planned>, Fault> {
         self.planner.planned(tool, lock)
     }
 
     /// What a call would run.
     pub fn plan(&self, tool: &ToolRef) -> Result<Plan, Fault> {
-        self.planned(tool, None).map(|planned| planned.plan)
+        self.planned(tool, None).map(|planned| planned.plan.clone())
     }
 
     /// The tool that is meant, whether or not its chain is sound.
@@ -194,7 +196,7 @@ impl Kernel {
         if let Err(error) = self.upstreams().ensure(&request.tool.id).await {
             return self.unplanned(&request, upstream::fault(&error), begun).await;
         }
-        let (planned, params) = match self.prepared(&request) {
+        let Prepared { planned, params } = match self.prepared(&request) {
             Ok(prepared) => prepared,
             Err(unprepared) => {
                 let Unprepared { fault, plan } = *unprepared;
@@ -246,10 +248,7 @@ impl Kernel {
     }
 
     /// What a call would run and with what, or why it cannot be told.
-    pub(crate) fn prepared(
-        &self,
-        request: &Request,
-    ) -> Result<(Planned, Map<String, Value>), Box<Unprepared>> {
+    pub(crate) fn prepared(&self, request: &Request) -> Result<Prepared, Box<Unprepared>> {
         let planned = self
             .planned(&request.tool, request.lock)
             .map_err(|fault| Box::new(Unprepared { fault, plan: None }))?;
@@ -258,8 +257,8 @@ impl Kernel {
             planned.plan.check_params(params).map_err(|error| error.fault())
         });
         match params {
-            Ok(params) => Ok((planned, params)),
-            Err(fault) => Err(Box::new(Unprepared { fault, plan: Some(planned.plan) })),
+            Ok(params) => Ok(Prepared { planned, params }),
+            Err(fault) => Err(Box::new(Unprepared { fault, plan: Some(planned.plan.clone()) })),
         }
     }
 
@@ -338,6 +337,13 @@ impl Kernel {
         let timing = Timing { plan: micros(begun), ..Timing::default() };
         Outcome { warnings, ..Outcome::unplanned(request.session.to_string(), fault, timing) }
     }
+}
+
+/// A call that can go through the stages.
+pub(crate) struct Prepared {
+    pub planned: Arc<Planned>,
+    /// Parameters, completed with defaults and checked.
+    pub params: Map<String, Value>,
 }
 
 /// Why a call did not get as far as its stages.

@@ -35,6 +35,7 @@ mod permission;
 mod planner;
 mod prepare;
 mod redact;
+mod remembered;
 mod request;
 mod rule_state;
 mod rulebook;

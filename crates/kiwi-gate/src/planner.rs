@@ -7,10 +7,12 @@ use kiwi_model::lockfile::{LockMode, Lockfile, short};
 use kiwi_model::{Explain, Fault, ToolRef, Version};
 use kiwi_space::{SpaceError, Spaces, Stored};
 use serde_json::Value;
+use std::sync::Arc;
 
 use crate::agreement::{Agreement, Planned, mismatch, missing};
 use crate::catalogue::Catalogue;
 use crate::look::Look;
+use crate::remembered::Remembered;
 
 /// Plans calls.
 pub(crate) struct Planner {
@@ -22,6 +24,8 @@ pub(crate) struct Planner {
     pub lock_mode: Option<LockMode>,
     /// Whether this runs unattended, where a difference must not pass unseen.
     pub unattended: bool,
+    /// What need not be planned again.
+    pub remembered: Remembered,
 }
 
 impl Planner {
@@ -68,7 +72,18 @@ impl Planner {
     }
 
     /// What a call would run.
-    pub fn planned(&self, ask: &ToolRef, wanted: Option<LockMode>) -> Result<Planned, Fault> {
+    pub fn planned(&self, ask: &ToolRef, wanted: Option<LockMode>) -> Result<Arc<Planned>, Fault> {
+        let Some(quiet) = self.spaces().lull() else { return self.planned_anew(ask, wanted).map(Arc::new) };
+        let key = (ask.clone(), wanted);
+        if let Some(planned) = self.remembered.get(quiet, &key) {
+            return Ok(planned);
+        }
+        let planned = Arc::new(self.planned_anew(ask, wanted)?);
+        self.remembered.keep(quiet, key, &planned);
+        Ok(planned)
+    }
+
+    fn planned_anew(&self, ask: &ToolRef, wanted: Option<LockMode>) -> Result<Planned, Fault> {
         let mode = self.mode(wanted);
         if mode == LockMode::Off {
             return Ok(Planned { plan: self.free(ask)?, mode, lock: None, objection: None });

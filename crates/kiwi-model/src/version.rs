@@ -5,7 +5,7 @@ pub use semver::{Prerelease, Version, VersionReq};
 use crate::{ErrorKind, Fault, ToolId};
 
 /// What a caller asks for: an id and, after `@`, a version requirement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolRef {
     /// Which tool.
     pub id: ToolId,

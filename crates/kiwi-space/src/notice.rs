@@ -26,3 +26,38 @@ pub(crate) fn ask(queue: &OwnedFd, folder: &Path, more: WatchFlags) -> Result<Op
         Err(error) => Err(error),
     }
 }
+
+/// Whether all changes in a folder are made by this kernel, which then knows of them: so it is on the file systems of this
+/// machine's own disks and memory.
+pub(crate) fn tells_of_all(folder: &Path) -> bool {
+    /// ext2 to ext4, XFS, Btrfs, tmpfs, ramfs, overlayfs, F2FS, ZFS, bcachefs.
+    const OWN: [u64; 9] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0x0102_1994,
+        0x8584_58f6,
+        0x794c_7630,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+    ];
+    let kind = rustix::fs::statfs(folder).ok().and_then(|stat| u64::try_from(stat.f_type).ok());
+    kind.is_some_and(|kind| OWN.contains(&kind))
+}
+
+/// Asks to be told when a folder goes elsewhere, and of nothing that is in it.
+pub(crate) fn ask_where(queue: &OwnedFd, folder: &Path) -> Result<(), Errno> {
+    let wanted = WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR
+        | WatchFlags::DONT_FOLLOW
+        | WatchFlags::MASK_ADD;
+    inotify::add_watch(queue, folder, wanted).map(|_| ())
+}
+
+/// Whether nothing was told since the queue was last read. What was told is read, and gone.
+pub(crate) fn is_silent(queue: &OwnedFd) -> bool {
+    let mut buffer = [0; 4096];
+    rustix::io::read(queue, &mut buffer) == Err(Errno::AGAIN)
+}

@@ -15,6 +15,7 @@ use crate::keys::{KeyPurpose, Keys};
 use crate::kind::Item;
 use crate::loader::{Caches, Loader};
 use crate::locks::Locks;
+use crate::lull::Lull;
 use crate::packages::Packages;
 use crate::root::Root;
 use crate::signers::Signers;
@@ -41,6 +42,7 @@ pub struct Spaces {
     user: Option<Home>,
     pub(crate) system: System,
     caches: Caches,
+    pub(crate) lull: Lull,
 }
 
 /// A space on disk.
@@ -75,7 +77,7 @@ impl Spaces {
             owner: "user".into(),
             index: Arc::default(),
         });
-        Ok(Self { project, user, system: System::embedded(), caches: Caches::new() })
+        Ok(Self { project, user, system: System::embedded(), caches: Caches::new(), lull: Lull::default() })
     }
 
     /// The folder that holds the project's `.ai`.
@@ -184,6 +186,11 @@ impl Spaces {
             Space::User => self.user.as_ref(),
             Space::System => None,
         }
+    }
+
+    /// The spaces on disk, the nearest first.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = &Home> {
+        Space::LOOKUP.into_iter().filter_map(|space| self.home(space))
     }
 
     pub(crate) fn user_ai(&self) -> Option<&Path> {

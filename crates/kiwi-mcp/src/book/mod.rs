@@ -14,7 +14,7 @@ mod tests;
 
 use jiff::Timestamp;
 use kiwi_model::{Digest, Space};
-use kiwi_space::{PrivateFolder, Seen, SpaceError, Spaces};
+use kiwi_space::{PrivateFolder, Quiet, Seen, SpaceError, Spaces};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::definition::Listing;
 use crate::error::McpError;
-use crate::server::Server;
+use crate::server::{Reach, Server};
 use page::{Agreement, Sheet};
 
 pub use page::Page;
@@ -40,9 +40,13 @@ pub struct Book {
     pages: Mutex<HashMap<String, Held>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Held {
+    /// The lull in which the file was last seen to be as it was read.
+    quiet: Option<Quiet>,
     seen: Seen,
+    /// How the server was reached then.
+    reach: Reach,
     page: Option<Arc<Page>>,
 }
 
@@ -66,20 +70,23 @@ impl Book {
         let Ok(folder) = self.folder() else { return Ok(None) };
         let name = self.name(server);
         let path = folder.file(&name);
+        let quiet = self.spaces.lull();
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = pages.get(&name).filter(|held| held.seen.is_still(&path)).cloned();
-        let held = if let Some(held) = held {
-            held
+        let is_still = |held: &Held| {
+            let is_same = (quiet.is_some() && held.quiet == quiet) || held.seen.is_still(&path);
+            is_same && held.reach == server.reach
+        };
+        let held = if let Some(held) = pages.remove(&name).filter(is_still) {
+            Held { quiet, ..held }
         } else {
-            pages.remove(&name);
             let seen = Seen::of(&path).map_err(McpError::store)?;
             let page = self.sheet(&folder, server)?.map(|sheet| Arc::new(sheet.page()));
-            let held = Held { seen, page };
-            pages.insert(name, held.clone());
-            held
+            let page = page.filter(|page| page.reach == server.reach_digest());
+            Held { quiet, seen, reach: server.reach.clone(), page }
         };
-        drop(pages);
-        Ok(held.page.filter(|page| page.reach == server.reach_digest()))
+        let page = held.page.clone();
+        pages.insert(name, held);
+        Ok(page)
     }
 
     /// Writes down what a server said. The first time, a person has just asked for the server: that is agreed to.

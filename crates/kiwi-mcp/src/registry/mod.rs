@@ -8,7 +8,7 @@ mod file;
 mod tests;
 
 use kiwi_model::Space;
-use kiwi_space::{Settings, Spaces};
+use kiwi_space::{Quiet, Settings, Spaces};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,8 +36,10 @@ pub struct Registry {
     held: Mutex<Option<Held>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Held {
+    /// The lull in which the files were last seen to be as they were read.
+    quiet: Option<Quiet>,
     files: Vec<Settings>,
     servers: Arc<BTreeMap<ServerName, Server>>,
     shadowed: Arc<Vec<Server>>,
@@ -51,12 +53,12 @@ impl Registry {
 
     /// Every server by its name; a project's hides a user's of the same name.
     pub fn servers(&self) -> Result<Arc<BTreeMap<ServerName, Server>>, McpError> {
-        self.held().map(|held| held.servers)
+        self.held(|held| Arc::clone(&held.servers))
     }
 
     /// The user's servers that a project's of the same name hides.
     pub fn shadowed(&self) -> Result<Arc<Vec<Server>>, McpError> {
-        self.held().map(|held| held.shadowed)
+        self.held(|held| Arc::clone(&held.shadowed))
     }
 
     /// One server.
@@ -135,15 +137,15 @@ impl Registry {
         })
     }
 
-    fn held(&self) -> Result<Held, McpError> {
+    fn held<T>(&self, take: impl FnOnce(&Held) -> T) -> Result<T, McpError> {
+        let quiet = self.spaces.lull();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = held.as_ref().filter(|held| held.files.iter().all(Settings::are_still)) {
-            return Ok(held.clone());
-        }
-        *held = None;
-        let fresh = self.read()?;
-        *held = Some(fresh.clone());
-        Ok(fresh)
+        let is_still = |held: &Held| {
+            (quiet.is_some() && held.quiet == quiet) || held.files.iter().all(Settings::are_still)
+        };
+        let known = held.take().filter(is_still);
+        let known = known.map_or_else(|| self.read(), Ok)?;
+        Ok(take(held.insert(Held { quiet, ..known })))
     }
 
     fn read(&self) -> Result<Held, McpError> {
@@ -166,6 +168,6 @@ impl Registry {
             }
             files.push(settings);
         }
-        Ok(Held { files, servers: Arc::new(servers), shadowed: Arc::new(shadowed) })
+        Ok(Held { quiet: None, files, servers: Arc::new(servers), shadowed: Arc::new(shadowed) })
     }
 }

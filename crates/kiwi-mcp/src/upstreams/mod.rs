@@ -286,8 +286,9 @@ impl Upstreams {
             Some(_) => {}
         }
         let Some((id, integrity)) = wanted.planned else { return Ok(()) };
-        match self.tool(id)? {
-            Some(tool) if tool.integrity == integrity => Ok(()),
+        let now = page.and_then(|page| self.made(server, &page).get(name).cloned());
+        match now {
+            Some(tool) if tool.manifest.tool_id == *id && tool.integrity == integrity => Ok(()),
             _ => Err(quarantined(server, name, "it changed after the call was planned".to_owned())),
         }
     }

@@ -5,7 +5,6 @@
 //! overflow of its queue too, only means that the stamps are compared again.
 
 use rustix::fs::inotify::WatchFlags;
-use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
@@ -41,7 +40,7 @@ impl Watch {
     pub(super) fn is_quiet(&self, root: &Root) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Watched { events, root: watched } = &*state else { return false };
-        let quiet = root.identity() == Some(*watched) && is_silent(events);
+        let quiet = root.identity() == Some(*watched) && notice::is_silent(events);
         if !quiet {
             // What was told once is not told again: until the folders are compared nothing is known.
             *state = State::New;
@@ -73,10 +72,4 @@ fn begin(root: &Root, paths: &mut dyn Iterator<Item = &str>) -> Option<State> {
         notice::ask(&events, &root.absolute(path), WatchFlags::empty()).ok()?;
     }
     Some(State::Watched { events, root: root.identity()? })
-}
-
-/// Whether there is nothing to read.
-fn is_silent(events: &OwnedFd) -> bool {
-    let mut buffer = [0; 4096];
-    rustix::io::read(events, &mut buffer) == Err(Errno::AGAIN)
 }

@@ -44,7 +44,6 @@ impl<'a> Locks<'a> {
 
     /// The spaces that can hold lockfiles, the one that wins first.
     fn homes(&self) -> impl Iterator<Item = &'a Home> {
-        let spaces = self.spaces;
-        Space::LOOKUP.into_iter().filter_map(move |scope| spaces.home(scope))
+        self.spaces.homes()
     }
 }

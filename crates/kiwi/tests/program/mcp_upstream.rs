@@ -2,9 +2,12 @@
 //! waits for a person.
 
 use crate::support::TestEnvironment;
+use crate::support::kernel::kernel;
 use crate::support::mcp::{Pipe, trusted};
+use kiwi_model::ToolRef;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A project with one upstream server, named `up`, whose tools the test decides about.
 struct Place {
@@ -88,6 +91,71 @@ fn a_server_that_nobody_has_asked_yet_is_asked_by_the_first_call() {
     let mut pipe = Pipe::old(&place.env, &["--direct"], json!({}));
     let failed = pipe.call("up.say", json!({}));
     assert_eq!(failed["structuredContent"]["kind"], "upstream_unavailable", "{failed:#}");
+    assert_eq!(pipe.leave(), Some(0));
+}
+
+/// So many plans in a row, and a process that stays remembers them.
+const MANY: usize = 60;
+
+#[test]
+fn a_plan_is_remembered_until_something_changes_that_it_was_made_from() {
+    let env = TestEnvironment::new();
+    env.write("tools/own.sh", "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\ntrue\n");
+    env.write_user("config/kiwi.toml", "");
+    let kernel = kernel(&env);
+    let planned = |tool: &str| kernel.planned(&ToolRef::parse(tool).unwrap(), None).unwrap();
+    let is_remembered = |tool: &str| Arc::ptr_eq(&planned(tool), &planned(tool));
+    // Who makes a call or two plans each.
+    assert!(!is_remembered("filesystem.read"));
+    for change in ["lockfiles/x@1.0.0.lock.json", "tools/more/x.sh", "config/kiwi.toml"] {
+        drop((0..MANY).map(|_| planned("filesystem.read")).collect::<Vec<_>>());
+        assert!(is_remembered("filesystem.read"), "{change}");
+        // What lies in files is read for every call.
+        assert!(!is_remembered("own"), "{change}");
+        let before = planned("filesystem.read");
+        env.write(change, "");
+        assert!(!Arc::ptr_eq(&before, &planned("filesystem.read")), "{change}");
+    }
+}
+
+#[test]
+fn a_server_that_stays_sees_what_others_change_between_two_calls() {
+    let place = Place::new(&[tool("say", "Says it")]);
+    place.env.write_user("config/kiwi.toml", "[rates]\n\"@mcp\" = { session = 10000, minute = 10000 }\n");
+    trusted(&place.env);
+    let mut pipe = Pipe::old(&place.env, &["--direct"], json!({}));
+    let mut count = 0;
+    let mut call = |pipe: &mut Pipe| {
+        count += 1;
+        let said = pipe.call("up.say", json!({"count": count}));
+        assert!(said["content"][0]["text"].as_str().is_some_and(|text| !text.is_empty()), "{said:#}");
+        said["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    let mut many = |pipe: &mut Pipe| (0..MANY).map(|_| call(pipe)).collect::<Vec<_>>();
+    let is_upstream = |said: &Vec<String>| said.iter().all(|said| said.starts_with("say: "));
+    assert!(is_upstream(&many(&mut pipe)));
+    // A tool of the project comes before the server's.
+    let own =
+        place.env.write("tools/up.say.sh", "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\necho own\n");
+    let said = many(&mut pipe);
+    assert!(said.iter().all(|said| said.contains("own")), "{said:?}");
+    std::fs::remove_file(own).unwrap();
+    assert!(is_upstream(&many(&mut pipe)));
+    // Another process agrees to the chain: from then on records say so.
+    let locked = |line: &Value| line["lockfile"]["agrees"] == json!(true);
+    assert!(!place.env.audit().iter().any(locked));
+    assert_eq!(place.env.run(&["lockfile", "freeze", "up.say"]).code, 0);
+    let lines = place.env.audit().len();
+    assert!(is_upstream(&many(&mut pipe)));
+    assert_eq!(place.env.audit().iter().filter(|line| locked(line)).count(), MANY * 2);
+    assert_eq!(place.env.audit().len(), lines + MANY * 2);
+    // What it offers has changed, and somebody else's process found out: what is in quarantine is not there.
+    place.offer(&[tool("say", "Says it, and more")]);
+    place.env.run(&["mcp", "refresh", "up"]);
+    let calls = place.calls();
+    let refused = pipe.request("tools/call", json!({"name": "up.say", "arguments": {}}));
+    assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
+    assert_eq!(place.calls(), calls);
     assert_eq!(pipe.leave(), Some(0));
 }
 

@@ -83,16 +83,14 @@ fn cycle(calls: &[Seen], config: &LoopConfig) -> Option<usize> {
 
 fn near(calls: &[Seen], config: &LoopConfig) -> Option<usize> {
     let threshold = config.similarity();
-    let pairs = calls.iter().rev().zip(calls.iter().rev().skip(1));
     let alike = |(later, earlier): &(&Seen, &Seen)| {
         later.digest == earlier.digest || is_near(earlier, later, threshold)
     };
-    let count = pairs.take_while(alike).count() + 1;
-    if count < config.repeats() {
-        return None;
-    }
-    let run = calls.get(calls.len().saturating_sub(config.repeats())..)?;
-    (!progresses(run)).then_some(count)
+    let row =
+        |calls: &[Seen]| calls.iter().rev().zip(calls.iter().rev().skip(1)).take_while(alike).count() + 1;
+    // How long the row is matters only once it is one.
+    let run = calls.get(calls.len().checked_sub(config.repeats())?..)?;
+    (row(run) == run.len() && !progresses(run)).then(|| row(calls))
 }
 
 /// The calls before this one, of the same tool, that failed alike. What the brake itself denied says nothing.
