@@ -144,10 +144,15 @@ fn a_process_that_stays_keeps_nothing_of_its_calls() {
     // Whatever is made once is made now.
     let warm = calls.iter().enumerate().filter(|(_, call)| matches!(call.end, End::Good | End::Lost));
     warm.for_each(|(number, _)| make(number));
+    // The watch over what calls are planned from is begun once it was asked for often enough, and once more after a change.
+    let watch =
+        || kernels.iter().for_each(|(kernel, _)| drop((0..100).map(|_| kernel.spaces().lull()).last()));
+    watch();
     let before = settled(None);
     (0..calls.len()).step_by(step).for_each(make);
     // What was given up lets go when the runtime next comes by.
     runtime.block_on(async { tokio::time::sleep(Duration::from_millis(300)).await });
+    watch();
     assert_eq!(settled(Some(before)), before, "descriptors, children, threads: {:?}", described(&children()));
     storm.nothing_left();
 }
