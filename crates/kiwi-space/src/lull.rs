@@ -208,6 +208,9 @@ mod tests {
         check("the first lockfile's folder", true, &|| make(&project("lockfiles")));
         check("a lockfile", true, &|| write(&project("lockfiles/a@1.0.0.lock.json")));
         check("the first package", true, &|| make("home/.ai/packages/x/1.0.0"));
+        check("a file of it", true, &|| write("home/.ai/packages/x/1.0.0/tool.yaml"));
+        check("the first script's folder", true, &|| make("home/.ai/scripts"));
+        check("a script", true, &|| write("home/.ai/scripts/s.sh"));
         check("configuration", true, &|| write(&project("config/mcp_registry.yaml")));
         check("a page of the book", true, &|| write("home/.ai/mcp/up.json"));
         check("other rights", true, &|| {
