@@ -19,14 +19,15 @@ pub struct Walls {
     pub bubblewrap: Samples,
     pub native_proxy: Samples,
     pub bubblewrap_proxy: Samples,
-    /// The same where nothing was built ahead, as `kiwi run` has it.
+    /// The same where nothing is there ahead, as `kiwi run` has it.
+    pub standard_anew: Samples,
     pub native_anew: Samples,
     pub bubblewrap_anew: Samples,
     pub by_hand: Samples,
 }
 
-/// As many kinds of sandboxes are built ahead here.
-const KINDS: usize = 4;
+/// As many kinds of launchers are there ahead here.
+const KINDS: usize = 5;
 
 /// Starts it in every way in turn.
 pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
@@ -48,6 +49,7 @@ pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
         held(&resident, Hold::restricted(Backend::Bubblewrap)),
         held(&resident, Hold::sandboxed(Backend::Native)),
         held(&resident, Hold::sandboxed(Backend::Bubblewrap)),
+        held(&starter, Hold::STANDARD),
         held(&starter, Hold::restricted(Backend::Native)),
         held(&starter, Hold::restricted(Backend::Bubblewrap)),
         by_hand(&bwrap, view),
@@ -61,11 +63,12 @@ pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
             bubblewrap,
             native_proxy,
             bubblewrap_proxy,
+            standard_anew,
             native_anew,
             bubblewrap_anew,
             by_hand,
         ],
-    ) = <[Samples; 9]>::try_from(samples)
+    ) = <[Samples; 10]>::try_from(samples)
     else {
         bail!("a side was not measured");
     };
@@ -76,6 +79,7 @@ pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
         bubblewrap,
         native_proxy,
         bubblewrap_proxy,
+        standard_anew,
         native_anew,
         bubblewrap_anew,
         by_hand,

@@ -32,6 +32,7 @@ impl Warm {
             authorize: None,
         };
         let kernel = Kernel::new(Arc::new(spaces(project)?), host).map_err(|fault| anyhow!(fault.message))?;
+        kernel.keep_spares();
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime")?;
         Ok(Self { kernel, runtime })
     }

@@ -15,6 +15,7 @@ use crate::refused::Refused;
 use crate::running::{Pipes, Running, Started};
 use crate::sandbox::{self, Builder, Hosts, Proxy};
 use crate::snapshot::random_name;
+use crate::spare::Walls;
 use crate::wire::{self, Launch, Opening, Raw, Stage};
 
 /// What a process reads from standard input.
@@ -80,10 +81,7 @@ impl Launcher {
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
         let Process { isolation: level, .. } = process;
-        let spare = match &builder {
-            Some(builder) if ahead.is_none() => self.spare(&process, builder).await?,
-            _ => None,
-        };
+        let spare = if ahead.is_none() { self.spare(&process, builder.as_ref()).await? } else { None };
         let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
             (running, pipes, Ok(order), true)
         } else {
@@ -143,17 +141,18 @@ impl Launcher {
 }
 
 impl Launcher {
-    /// A launcher that waits in a sandbox for this very order and has been told the first of it, if there is one. Whatever
+    /// A launcher that waits for this very order and has been told the first of it, if there is one. Whatever
     /// is not as it should be is no reason to do without: then the process is started as if there were no spares.
     async fn spare(
         &self,
         process: &Process,
-        builder: &Builder,
+        builder: Option<&Builder>,
     ) -> Result<Option<(Running, Pipes, Order)>, ExecError> {
         let sockets = process.isolation == Isolation::Sandboxed;
-        let Some(spare) = self.spares.take(self, builder, sockets) else { return Ok(None) };
+        let walls = builder.map(|builder| Walls { builder: builder.clone(), sockets });
+        let Some(spare) = self.spares.take(self, walls.as_ref()) else { return Ok(None) };
         let drawn = random_name().and_then(|call| {
-            let order = Order::draw_up(self, process, Some(builder.clone()), &call)?;
+            let order = Order::draw_up(self, process, builder.cloned(), &call)?;
             Ok((call, opening(&order.placement)?, order))
         });
         // Asked once: the kernel tells of a change once.

@@ -71,7 +71,7 @@ pub struct Launcher {
     pub grace: Duration,
     /// A launcher that was started ahead of the process it is for.
     pub(crate) ahead: Ahead,
-    /// Sandboxes that were built ahead.
+    /// Launchers that wait for their orders, and sandboxes that were built ahead.
     pub(crate) spares: Spares,
 }
 

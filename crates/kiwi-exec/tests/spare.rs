@@ -1,4 +1,4 @@
-//! Sandboxes that are built ahead: they come to the same as those that are not, serve once, and leave nothing.
+//! Launchers and sandboxes that are there ahead: they come to the same as those that are not, serve once, and leave nothing.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod support;
@@ -12,6 +12,13 @@ use support::spares::{below, launchers, parent, wait_for_spares, warm_up, warm_u
 use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, shell, wait_until};
 
 const NATIVE: (Isolation, Backend) = (Isolation::Restricted, Backend::Native);
+const STANDARD: (Isolation, Backend) = (Isolation::Standard, Backend::Auto);
+const TRUSTED: (Isolation, Backend) = (Isolation::Trusted, Backend::Auto);
+
+/// Every way to be held, with walls and without.
+fn holds() -> impl Iterator<Item = (Isolation, Backend)> {
+    walls().chain([STANDARD, TRUSTED])
+}
 
 fn has_ended(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -49,7 +56,7 @@ fn served(bench: &Bench, wall: (Isolation, Backend)) -> (Finished, i32) {
 
 #[test]
 fn a_spare_serves_once_and_another_takes_its_place() {
-    for wall in walls() {
+    for wall in holds() {
         let bench = Bench::with_spares();
         assert_eq!(
             (bench.launcher.ready_spares(), launchers(&bench)),
@@ -72,16 +79,16 @@ fn a_spare_serves_once_and_another_takes_its_place() {
     }
 }
 
-/// Everything a process can tell about its surroundings, but for names that are others each time.
+/// Everything a process can tell about itself, but for names and numbers that are others each time.
 const TOLD: &str = r#"
-import os, re, socket, sys
-names = "Umask Uid Gid Groups NStgid NSpgid NSsid SigPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb"
+import os, re, sys
+names = "Umask Uid Gid Groups SigPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb"
 names += " NoNewPrivs Seccomp Seccomp_filters Cpus_allowed_list Mems_allowed_list THP_enabled CoreDumping"
 for line in open("/proc/self/status"):
     if line.split(":")[0] in names.split():
         print(line.strip())
 print(open("/proc/self/limits").read())
-for name in ["cgroup", "oom_score_adj", "timerslack_ns", "loginuid", "uid_map", "gid_map", "setgroups", "net/dev"]:
+for name in ["cgroup", "oom_score_adj", "timerslack_ns", "loginuid", "uid_map", "gid_map", "setgroups"]:
     try: print(name, open("/proc/self/" + name).read().strip())
     except OSError as error: print(name, error)
 # What comes later in the table covers what came before; a number of mounts at one place tells when there are two.
@@ -92,8 +99,17 @@ for fd in sorted(os.listdir("/proc/self/fd"), key=int):
     except OSError: pass
 for name in sorted(os.environ):
     print(name, "" if name == "KIWI_CALL" else re.sub(r"run-[0-9a-f]{32}", "RANDOM", os.environ[name]))
-print(os.getcwd(), os.getpid(), os.getppid(), os.getpgrp(), os.getsid(0), os.nice(0), os.uname().nodename)
-print(sorted(pid for pid in os.listdir("/proc") if pid.isdigit()), sys.stdin.read())
+print(os.getcwd(), os.nice(0), os.uname().nodename, os.getpgrp() == os.getpid(), os.getsid(0) == os.getppid())
+print(sys.stdin.read())
+"#;
+
+/// The same of everything around it, where that is its own: a sandbox.
+const SEEN: &str = r#"
+for line in open("/proc/self/status"):
+    if line.startswith(("NStgid", "NSpgid", "NSsid")):
+        print(line.strip())
+print(open("/proc/self/net/dev").read())
+print(os.getpid(), os.getppid(), os.getpgrp(), os.getsid(0), sorted(pid for pid in os.listdir("/proc") if pid.isdigit()))
 for top, folders, files in os.walk("/"):
     folders[:] = sorted(f for f in folders if os.path.join(top, f) not in ("/usr", "/proc", "/etc/ssl", "/etc/alternatives"))
     for name in sorted(folders + files):
@@ -108,7 +124,9 @@ for path in ["/x", "/etc/x", "/usr/x", "/tmp/x", "/dev/x", "/home/x", "/home/kiw
 
 /// A process with something of everything.
 fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
-    let mut asked = walled(python(TOLD), (level, backend));
+    let has_walls = level >= Isolation::Sandboxed;
+    let script = if has_walls { [TOLD, SEEN].concat() } else { TOLD.to_owned() };
+    let mut asked = walled(python(&script), (level, backend));
     for name in ["read", "write", "project"] {
         let _ = std::fs::create_dir(root.join(name));
     }
@@ -123,7 +141,7 @@ fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
     asked.has_secrets = true;
     asked.args.push(Text::file(1, "runner"));
     asked.packages = vec![one_file(1, file("runner", b"r", false))];
-    if backend == Backend::Native {
+    if backend != Backend::Bubblewrap {
         asked.args.push(Text::file(0, "a/b"));
         asked.packages.push(folder(0, vec![file("a/b", b"b", false)]));
     }
@@ -131,11 +149,11 @@ fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
 }
 
 #[test]
-fn nothing_tells_a_spare_from_a_sandbox_that_is_built_anew() {
-    for wall in walls() {
+fn nothing_tells_a_spare_from_what_is_started_anew() {
+    let asked = |root: &Path, wall, has_secrets| Process { has_secrets, ..rich(root, wall) };
+    for (wall, has_secrets) in holds().flat_map(|wall| [(wall, true), (wall, false)]) {
         let bench = Bench::with_spares();
-        let root = real(bench.home.path());
-        let asked = rich(&root, wall);
+        let asked = asked(&real(bench.home.path()), wall, has_secrets);
         let anew = Launcher::new(&bench.launcher.program, &bench.launcher.scratch);
         let anew = block_on(anew.run(asked.clone(), &Unwatched, std::future::pending())).unwrap();
         let expected = String::from_utf8(anew.stdout).unwrap();
@@ -145,7 +163,8 @@ fn nothing_tells_a_spare_from_a_sandbox_that_is_built_anew() {
         let told = bench.output(asked);
         wait_until("the spare has served", || launchers(&bench).iter().all(|pid| !spares.contains(pid)));
         assert_eq!(told, expected, "{wall:?}");
-        assert!(expected.contains("input") && expected.contains("Max open files            100"));
+        assert!(expected.contains("input"));
+        assert_eq!(expected.contains("Max open files            100"), wall != TRUSTED, "{wall:?}");
     }
 }
 
@@ -171,14 +190,19 @@ fn what_does_not_fit_is_built_anew_and_the_spare_stays() {
         counted.confinement.limits.pids = Some(20);
         assert_eq!(restricted(counted), "counted\n");
     }
-    // Nobody but sandboxes has them.
-    assert_eq!(bench.output(shell("echo open")), "open\n");
-    wait_for_spares(&bench, 2);
+    // What has no walls does not get any.
+    let open = || bench.output(walled(shell("grep ^Seccomp: /proc/self/status"), STANDARD));
+    assert_eq!(open(), "Seccomp:\t0\n");
+    wait_for_spares(&bench, 3);
+    // Nor does what has them do without, where the one without is all there is.
+    let (alone, bare) = (Bench::with_spares(), shell("grep ^Seccomp: /proc/self/status"));
+    warm_up(&alone, &walled(bare.clone(), STANDARD));
+    assert_eq!(alone.output(walled(bare, NATIVE)), "Seccomp:\t2\n");
     assert!(spares.iter().all(|pid| launchers(&bench).contains(pid)), "{spares:?} {:?}", launchers(&bench));
     // What is refused before anything starts costs no spare either.
     let missing = Process { program: Text::literal("no-such-program"), ..walled(shell(""), NATIVE) };
     assert!(bench.run(missing).is_err());
-    wait_for_spares(&bench, 2);
+    wait_for_spares(&bench, 3);
 }
 
 #[test]
@@ -195,7 +219,7 @@ fn a_view_of_bwrap_that_is_another_one_each_time_has_no_spare() {
 
 #[test]
 fn a_spare_that_died_is_not_missed() {
-    for wall in walls() {
+    for wall in holds() {
         let bench = Bench::with_spares();
         let asked = walled(shell("echo fine"), wall);
         warm_up(&bench, &asked);
@@ -205,7 +229,7 @@ fn a_spare_that_died_is_not_missed() {
             wait_until("only the spare is left", || launchers(&bench).len() == 1);
             let spare = *launchers(&bench).first().unwrap();
             let all = below(spare);
-            assert!(!all.is_empty(), "{wall:?}");
+            assert_eq!(all.is_empty(), [STANDARD, TRUSTED].contains(&wall), "{wall:?}");
             let doomed = victims(spare);
             for victim in &doomed {
                 // Some go when another one does.

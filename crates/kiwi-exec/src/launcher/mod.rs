@@ -64,12 +64,18 @@ fn settle() -> io::Result<OwnedFd> {
     Ok(control)
 }
 
-/// Takes its orders and does what they say, in a sandbox that stands already if there is one.
-fn obey(control: &OwnedFd, prepared: Option<Outside>) -> io::Result<()> {
+/// What a launcher that has waited for its orders has ready.
+struct Waited {
+    /// The sandbox it has built.
+    outside: Option<Outside>,
+}
+
+/// Takes its orders and does what they say.
+fn obey(control: &OwnedFd, waited: Option<Waited>) -> io::Result<()> {
     let Some((opening, _)) = wire::receive::<Opening>(control)? else { return Ok(()) };
     let snapshot = opening.snapshot.map(|path| Snapshot::new(path.as_path().to_owned()));
-    if let Some(outside) = &prepared {
-        if outside.has_spoken() {
+    if let Some(Waited { outside }) = &waited {
+        if outside.as_ref().is_some_and(Outside::has_spoken) {
             return Ok(());
         }
         // Only now can Kiwi count on it.
@@ -77,6 +83,7 @@ fn obey(control: &OwnedFd, prepared: Option<Outside>) -> io::Result<()> {
     }
     let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
 
+    let prepared = waited.and_then(|waited| waited.outside);
     let report = run(&launch, descriptors, control, prepared).unwrap_or_else(|refused| refused);
     drop(snapshot);
     let bytes = wire::frame(&report)?;

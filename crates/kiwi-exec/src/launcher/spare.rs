@@ -1,4 +1,4 @@
-//! A launcher that builds a sandbox before there is anything to put into it, and then waits for its orders.
+//! A launcher that is there, and has built a sandbox if it is to, before there is anything to start.
 //!
 //! It serves once. Without orders it leaves when Kiwi does, when its sandbox is gone, or when the mounts of the host have
 //! changed, and takes everything along.
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::outside::Outside;
-use super::{ending, limits};
+use super::{Waited, ending, limits};
 use crate::memory::keep_memory_private;
 use crate::sandbox::Sandbox;
 use crate::spare::MOUNTS;
@@ -22,11 +22,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The whole life of a spare.
 pub fn serve() -> io::Result<()> {
     let control = super::settle()?;
-    let Some((wanted, _)) = wire::receive::<Sandbox>(&control)? else { return Ok(()) };
-    // Whatever it will serve may have secrets.
-    limits::refuse_cores()?;
-    let done = match prepare(&wanted, &control) {
-        Ok(Some(outside)) => super::obey(&control, Some(outside)),
+    let Some((wanted, _)) = wire::receive::<Option<Sandbox>>(&control)? else { return Ok(()) };
+    let done = match prepare(wanted.as_ref(), &control) {
+        Ok(Some(waited)) => super::obey(&control, Some(waited)),
         other => other.map(|_| ()),
     };
     if !ending::nobody_left() {
@@ -36,18 +34,25 @@ pub fn serve() -> io::Result<()> {
 }
 
 /// Builds it, says so, and waits until there are orders. `None`: there will be none, or nothing to follow them with.
-fn prepare(wanted: &Sandbox, control: &OwnedFd) -> io::Result<Option<Outside>> {
+fn prepare(wanted: Option<&Sandbox>, control: &OwnedFd) -> io::Result<Option<Waited>> {
     let mounts = File::open(MOUNTS)?;
-    // Kiwi builds it anew when it needs one, and is then told what went wrong.
-    let Ok(outside) = Outside::prepare(wanted) else { return Ok(None) };
-    let wait = || wait(&outside, control, &mounts);
-    if wait()? != News::First || wire::receive::<()>(&outside.status)?.is_none() {
-        return Ok(None);
+    let mut outside = None;
+    if let Some(wanted) = wanted {
+        // Whatever it will serve may have secrets, and nothing in a sandbox leaves an image of its memory.
+        limits::refuse_cores()?;
+        // Kiwi builds it anew when it needs one, and is then told what went wrong.
+        let Ok(built) = Outside::prepare(wanted) else { return Ok(None) };
+        if wait(Some(&built), control, &mounts)? != News::First
+            || wire::receive::<()>(&built.status)?.is_none()
+        {
+            return Ok(None);
+        }
+        outside = Some(built);
     }
     // Others of the same user have all the time they want to look at who waits here for secrets.
     keep_memory_private()?;
     wire::send_all(control, &wire::frame(&())?, &[])?;
-    Ok((wait()? == News::Kiwi).then_some(outside))
+    Ok((wait(outside.as_ref(), control, &mounts)? == News::Kiwi).then_some(Waited { outside }))
 }
 
 /// What happens to a spare.
@@ -61,25 +66,20 @@ enum News {
     Kiwi,
 }
 
-fn wait(outside: &Outside, control: &OwnedFd, mounts: &File) -> io::Result<News> {
+fn wait(outside: Option<&Outside>, control: &OwnedFd, mounts: &File) -> io::Result<News> {
     loop {
-        let mut fds = [
-            PollFd::new(&outside.status, PollFlags::IN),
-            PollFd::new(mounts, PollFlags::PRI),
-            PollFd::new(control, PollFlags::IN),
-        ];
+        let mut fds = vec![PollFd::new(mounts, PollFlags::PRI), PollFd::new(control, PollFlags::IN)];
+        fds.extend(outside.map(|outside| PollFd::new(&outside.status, PollFlags::IN)));
         match rustix::event::poll(&mut fds, None) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
         }
-        let [first, mounts, _] = fds.map(|fd| !fd.revents().is_empty());
-        return Ok(if first {
-            News::First
-        } else if mounts {
-            News::Mounts
-        } else {
-            News::Kiwi
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        return Ok(match *ready.as_slice() {
+            [_, _, true] => News::First,
+            [true, ..] => News::Mounts,
+            _ => News::Kiwi,
         });
     }
 }

@@ -1,11 +1,11 @@
-//! Sandboxes that are built before anybody asks for them.
+//! Launchers that are there before anybody asks for them.
 //!
-//! Building walls takes longer than starting what is put behind them, and most of it is the same every time. So a Kiwi
-//! that stays keeps spares: launchers that have built a sandbox, and wait for their orders in it. A spare serves once,
-//! and the next one is made when nothing is being started. Whoever finds none, or none that comes to the same as building
-//! it anew, builds it anew.
+//! Building walls takes longer than starting what is put behind them, and most of it is the same every time; so is loading
+//! a launcher. So a Kiwi that stays keeps spares: launchers that have built a sandbox, or are to build none, and wait for
+//! their orders. A spare serves once, and the next one is made when nothing is being started. Whoever finds none, or none
+//! that comes to the same as starting anew, starts anew.
 //!
-//! There is at most one for each kind of sandbox. Of Kiwi's own walls a spare has what every tool gets, and what one tool
+//! There is at most one without walls, and one for each kind of sandbox. Of Kiwi's own walls a spare has what every tool gets, and what one tool
 //! has beyond that is added when its order comes. `bwrap` takes everything when it starts: there a spare has the whole
 //! view of one tool, and is made only once the same view was asked for twice.
 
@@ -66,26 +66,33 @@ struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
     program: PathBuf,
-    builder: Builder,
-    sockets: bool,
+    walls: Option<Walls>,
+}
+
+/// What kind of sandbox it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walls {
+    pub builder: Builder,
+    pub sockets: bool,
 }
 
 /// A spare that is to be made.
 #[derive(Debug, Clone)]
 struct Wish {
     kind: Kind,
-    /// What it is to show; what every tool gets, if nothing is said.
+    /// What it is to show, behind its walls; what every tool gets, if nothing is said.
     view: Option<Vec<Shown>>,
 }
 
 impl Launcher {
-    /// From here on sandboxes are built ahead, for a Kiwi that stays and has time between calls. Nothing happens before
-    /// the first process behind walls has started, and after a while without another one everything is given back.
+    /// From here on launchers are started and sandboxes built ahead, for a Kiwi that stays and has time between calls.
+    /// Nothing happens before the first process has started, and after a while without another one everything is given
+    /// back.
     pub fn keep_spares(&self) {
         self.spares.0.0.state().is_on = true;
     }
 
-    /// How many sandboxes stand ready.
+    /// How many launchers wait for their orders.
     pub fn ready_spares(&self) -> usize {
         self.spares.0.0.state().ready.len()
     }
@@ -93,7 +100,7 @@ impl Launcher {
 
 impl Spares {
     /// The spare for a process of this kind, if there is one that is still good.
-    pub fn take(&self, launcher: &Launcher, builder: &Builder, sockets: bool) -> Option<Spare> {
+    pub fn take(&self, launcher: &Launcher, walls: Option<&Walls>) -> Option<Spare> {
         let mut state = self.0.0.state();
         if !state.is_on {
             return None;
@@ -101,7 +108,7 @@ impl Spares {
         state.last = Some(Instant::now());
         let place = state.ready.iter().position(|spare| {
             let kind = spare.kind();
-            kind.program == launcher.program && kind.builder == *builder && kind.sockets == sockets
+            kind.program == launcher.program && kind.walls.as_ref() == walls
         })?;
         Some(state.ready.swap_remove(place))
     }
@@ -120,24 +127,22 @@ impl Spares {
 
     /// Something has been started: the next of its kind is to find a spare.
     pub fn wish(&self, launcher: &Launcher, launch: &Launch, has_snapshot: bool) {
-        let Some(sandbox) = launch.sandbox.as_ref().filter(|_| !launch.needs_group()) else { return };
+        if launch.sandbox.is_some() && launch.needs_group() {
+            return;
+        }
         let mut state = self.0.0.state();
         if !state.is_on || state.failures >= MOST_FAILURES {
             return;
         }
         state.last = Some(Instant::now());
-        let Sandbox { builder, sockets, view, .. } = sandbox;
-        let kind = Kind { program: launcher.program.clone(), builder: builder.clone(), sockets: *sockets };
-        let view = match builder {
-            Builder::Native => None,
+        let kind =
+            Kind { program: launcher.program.clone(), walls: launch.sandbox.as_ref().map(Sandbox::walls) };
+        let view = match &launch.sandbox {
+            None | Some(Sandbox { builder: Builder::Native, .. }) => None,
             // The name of a snapshot is another one each time.
-            Builder::Bubblewrap(_) if has_snapshot => return,
-            Builder::Bubblewrap(_) => {
-                if !state.is_asked_again(&kind, view) {
-                    return;
-                }
-                Some(view.clone())
-            }
+            Some(_) if has_snapshot => return,
+            Some(sandbox) if !state.is_asked_again(&kind, &sandbox.view) => return,
+            Some(sandbox) => Some(sandbox.view.clone()),
         };
         let is_there =
             |spare: &Spare| *spare.kind() == kind && view.as_ref().is_none_or(|view| spare.shows(view));
@@ -148,6 +153,12 @@ impl Spares {
         state.wishes.push(Wish { kind, view });
         drop(state);
         self.0.0.keep();
+    }
+}
+
+impl Sandbox {
+    fn walls(&self) -> Walls {
+        Walls { builder: self.builder.clone(), sockets: self.sockets }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::surroundings::Surroundings;
-use super::{Kind, ROLE, Wish};
+use super::{Kind, ROLE, Walls, Wish};
 use crate::error::ExecError;
 use crate::running::Started;
 use crate::sandbox::{Sandbox, Shown, system_view};
@@ -16,12 +16,12 @@ use crate::wire::{self, Launch};
 /// How long one may take to become ready, or to leave.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A launcher that has built a sandbox and waits for its orders in it.
+/// A launcher that waits for its orders, in a sandbox that it has built, or without one.
 #[derive(Debug)]
 pub struct Spare {
     kind: Kind,
     started: Started,
-    prepared: Sandbox,
+    prepared: Option<Sandbox>,
     surroundings: Surroundings,
 }
 
@@ -29,16 +29,12 @@ impl Spare {
     /// Makes one, and waits until it is ready. Whatever goes wrong goes wrong again, and is told, when somebody needs it.
     pub(super) fn make(wish: Wish) -> Option<Self> {
         let Wish { kind, view } = wish;
-        let view = view.unwrap_or_else(|| system_view(kind.sockets));
-        let prepared = Sandbox {
-            builder: kind.builder.clone(),
-            sockets: kind.sockets,
-            proxy: false,
-            view,
-            found: Vec::new(),
-        };
+        let prepared = kind.walls.clone().map(|Walls { builder, sockets }| {
+            let view = view.unwrap_or_else(|| system_view(sockets));
+            Sandbox { builder, sockets, proxy: false, view, found: Vec::new() }
+        });
         // Before anything of it is there: what changes from now on is noticed.
-        let surroundings = Surroundings::now(&prepared.view)?;
+        let surroundings = Surroundings::now(view_of(prepared.as_ref()))?;
         let started = start(&kind.program).ok()?;
         let spare = Self { kind, started, prepared, surroundings };
         // Once more: what has changed meanwhile may or may not have been seen.
@@ -55,18 +51,22 @@ impl Spare {
 
     /// Whether this is exactly what it shows.
     pub(super) fn shows(&self, view: &[Shown]) -> bool {
-        self.prepared.view == view
+        view_of(self.prepared.as_ref()) == view
     }
 
-    /// Whether it comes to the same for this launch as one that is built anew.
+    /// Whether it comes to the same for this launch as one that is started anew.
     pub fn fits(&self, launch: &Launch) -> bool {
-        !launch.needs_group()
-            && launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.beyond(&self.prepared).is_some())
+        match (&launch.sandbox, &self.prepared) {
+            (None, None) => true,
+            // A group counts whoever is born in it.
+            (Some(sandbox), Some(prepared)) => !launch.needs_group() && sandbox.beyond(prepared).is_some(),
+            _ => false,
+        }
     }
 
     /// Whether everything around it is as it was when it was made, and it is still there.
     pub fn is_good(&self) -> bool {
-        self.surroundings.are_unchanged(&self.prepared.view) && self.is_silent()
+        self.surroundings.are_unchanged(view_of(self.prepared.as_ref())) && self.is_silent()
     }
 
     /// Gives it a call to serve, and the first of its orders. Whether it takes them, its answer tells.
@@ -103,6 +103,10 @@ impl Spare {
         let received = rustix::net::recv(self.started.control(), &mut byte, flags);
         received.is_err_and(|errno| errno == rustix::io::Errno::AGAIN)
     }
+}
+
+fn view_of(sandbox: Option<&Sandbox>) -> &[Shown] {
+    sandbox.map_or(&[], |sandbox| &sandbox.view)
 }
 
 fn start(program: &Path) -> Result<Started, ExecError> {

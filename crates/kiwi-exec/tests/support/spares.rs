@@ -6,7 +6,7 @@ use kiwi_model::Isolation;
 use super::sandbox::walled;
 use super::{Bench, marked, shell, wait_until};
 
-/// Waits until so many sandboxes stand ready.
+/// Waits until so many wait for their orders.
 pub fn wait_for_spares(bench: &Bench, count: usize) {
     wait_until("the spares are ready", || bench.launcher.ready_spares() == count);
 }
