@@ -9,6 +9,7 @@ use kiwi_model::{Digest, ErrorKind, Explain, Fault, Status, ToolRef, canonical};
 use kiwi_rules::DenialReason;
 use kiwi_space::{Config, Profile, Spaces, Transport, UnknownProfile};
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -40,6 +41,8 @@ pub struct Kernel {
     audit: AuditLog,
     pub(crate) launcher: Launcher,
     pub(crate) config: Arc<Config>,
+    /// What the configuration gives those who come in some way, and of them those who ask for less.
+    profiles: Mutex<HashMap<(Transport, Option<String>), Arc<Profile>>>,
     pub(crate) admission: Arc<Admission>,
     tool_lock: Arc<ToolLock>,
     pub(crate) stages: Vec<Box<dyn Stage>>,
@@ -116,6 +119,7 @@ impl Kernel {
             audit,
             launcher,
             config,
+            profiles: Mutex::default(),
             admission,
             tool_lock,
             stages,
@@ -279,16 +283,29 @@ impl Kernel {
     }
 
     /// The profile that a request has by the way it came in.
-    pub(crate) fn profile(&self, request: &Request) -> Result<Profile, Fault> {
+    pub(crate) fn profile(&self, request: &Request) -> Result<Arc<Profile>, Fault> {
         let mut profile = self.profile_of(request.transport, request.narrower.as_deref())?;
-        profile.layers.extend(request.permissions.iter().flatten().cloned());
+        if !request.permissions.is_empty() {
+            Arc::make_mut(&mut profile).layers.extend(request.permissions.iter().flatten().cloned());
+        }
         Ok(profile)
     }
 
     /// The profile of those who come in some way, and of them those who ask for less.
-    pub(crate) fn profile_of(&self, transport: Transport, narrower: Option<&str>) -> Result<Profile, Fault> {
+    pub(crate) fn profile_of(
+        &self,
+        transport: Transport,
+        narrower: Option<&str>,
+    ) -> Result<Arc<Profile>, Fault> {
+        let key = (transport, narrower.map(str::to_owned));
+        let mut profiles = self.profiles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = profiles.get(&key) {
+            return Ok(Arc::clone(known));
+        }
         let profile = self.config.profile(transport, self.host.is_unattended(), narrower);
-        profile.map_err(|unknown| unknown_profile(&unknown))
+        let profile = Arc::new(profile.map_err(|unknown| unknown_profile(&unknown))?);
+        profiles.insert(key, Arc::clone(&profile));
+        Ok(profile)
     }
 
     /// What would happen, without it happening.

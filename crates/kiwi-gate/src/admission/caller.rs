@@ -47,9 +47,19 @@ impl Admission {
                 Err(objection) => objections.push(*objection),
             }
         }
-        objections
-            .extend(profile.ask.iter().filter_map(|pattern| asked(pattern, id.as_str(), &profile.name)));
+        objections.extend(self.asks(profile).iter().filter_map(|ask| ask.about(id.as_str(), &profile.name)));
         (context, objections)
+    }
+
+    /// What a profile wants a person to decide, which is read once.
+    fn asks(&self, profile: &Profile) -> Arc<[Ask]> {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = asks.get(&profile.ask) {
+            return Arc::clone(known);
+        }
+        let read: Arc<[Ask]> = profile.ask.iter().map(|pattern| Ask::read(pattern)).collect();
+        asks.insert(profile.ask.clone(), Arc::clone(&read));
+        read
     }
 
     /// What the caller may touch. What only depends on its profile is worked out once; but what `deny` refuses is looked
@@ -99,16 +109,31 @@ impl Admission {
     }
 }
 
-/// Whether a profile wants a person to decide about a tool. A pattern that cannot be read might have been meant for it.
-fn asked(pattern: &str, id: &str, profile: &str) -> Option<Objection> {
-    match Glob::name(pattern) {
-        Ok(glob) if !glob.matches(id) => None,
-        Ok(_) => Some(Objection::asked(
-            Judge::Permission,
-            format!("profile {profile}"),
-            format!("may `{id}` be called?"),
-        )),
-        Err(why) => Some(denied(format!("`ask` of profile `{profile}` has the pattern `{pattern}`: {why}"))),
+/// Tools about which a profile wants a person to decide.
+pub(crate) struct Ask {
+    pattern: String,
+    read: Result<Glob, String>,
+}
+
+impl Ask {
+    fn read(pattern: &str) -> Self {
+        Self { pattern: pattern.to_owned(), read: Glob::name(pattern) }
+    }
+
+    /// What it says about a tool. A pattern that cannot be read might have been meant for it.
+    fn about(&self, id: &str, profile: &str) -> Option<Objection> {
+        match &self.read {
+            Ok(glob) if !glob.matches(id) => None,
+            Ok(_) => Some(Objection::asked(
+                Judge::Permission,
+                format!("profile {profile}"),
+                format!("may `{id}` be called?"),
+            )),
+            Err(why) => {
+                let pattern = &self.pattern;
+                Some(denied(format!("`ask` of profile `{profile}` has the pattern `{pattern}`: {why}")))
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use kiwi_rules::{
 };
 use kiwi_space::{Config, ProfileMode, Spaces};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::host::Host;
@@ -24,6 +24,7 @@ use crate::rule_state::RuleState;
 use crate::rulebook::Rulebook;
 use crate::stage::Call;
 
+use caller::Ask;
 pub(crate) use caller::untrusted;
 pub(crate) use counted::{Counted, Counters};
 pub use denied::{OnDeny, ToolAdmissionDenied};
@@ -42,6 +43,8 @@ pub(crate) struct Admission {
     project: OnceLock<Result<Option<Digest>, String>>,
     /// What callers may touch, by profile and by whether an agent has it.
     contexts: Mutex<BTreeMap<(String, bool), Arc<PermissionContext>>>,
+    /// What people are asked about, by the patterns that say so.
+    asks: Mutex<HashMap<Vec<String>, Arc<[Ask]>>>,
 }
 
 impl Admission {
@@ -52,6 +55,7 @@ impl Admission {
             counters: Counters::new(config, &spaces),
             project: OnceLock::new(),
             contexts: Mutex::default(),
+            asks: Mutex::default(),
             config: Arc::clone(config),
             spaces,
             host,

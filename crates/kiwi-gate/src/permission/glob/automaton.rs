@@ -57,9 +57,10 @@ impl Automaton {
 
     /// This character.
     pub fn letter(&mut self, c: char) {
-        match self.states.as_slice() {
-            [only] if only.edges.is_empty() && only.free.is_empty() => self.begins.push(c),
-            _ => self.then(Set::one(c)),
+        if self.only().is_some() {
+            self.begins.push(c);
+        } else {
+            self.then(Set::one(c));
         }
     }
 
@@ -91,6 +92,14 @@ impl Automaton {
         let after = self.grow();
         self.free(end, after);
         self.free(begin, after);
+    }
+
+    /// The characters of the one string that it matches, if there is only one.
+    pub fn only(&self) -> Option<&[char]> {
+        match self.states.as_slice() {
+            [only] if only.edges.is_empty() && only.free.is_empty() => Some(&self.begins),
+            _ => None,
+        }
     }
 
     /// The characters that everything it matches begins with.
@@ -131,6 +140,11 @@ impl Automaton {
             }
         }
         self.closed(next)
+    }
+
+    /// Whether these characters, and no more, are matched.
+    pub fn matches(&self, read: impl Iterator<Item = char>) -> bool {
+        self.accepts(&self.after(read))
     }
 
     pub fn accepts(&self, states: &[usize]) -> bool {

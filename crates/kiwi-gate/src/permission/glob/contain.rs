@@ -30,6 +30,11 @@ impl std::fmt::Display for Witness {
 
 /// Whether everything that `inner` matches is matched by one of `outer`.
 pub(crate) fn contains(outer: &[Glob], inner: &Glob) -> Result<(), Witness> {
+    if let Some(only) = inner.automaton.only() {
+        // Most are no patterns at all, and then there is nothing to search for.
+        let is_matched = outer.iter().any(|glob| glob.automaton.matches(only.iter().copied()));
+        return if is_matched { Ok(()) } else { Err(Witness::Text(only.iter().collect())) };
+    }
     let globs: Vec<&Glob> = std::iter::once(inner).chain(outer).collect();
     let beyond = search(&globs, 1, |accepted| match accepted {
         [true, outer @ ..] => !outer.contains(&true),

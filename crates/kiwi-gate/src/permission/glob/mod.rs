@@ -58,7 +58,7 @@ impl Glob {
 
     /// Whether it matches the whole string.
     pub fn matches(&self, text: &str) -> bool {
-        self.automaton.accepts(&self.automaton.after(text.chars()))
+        self.automaton.matches(text.chars())
     }
 }
 
