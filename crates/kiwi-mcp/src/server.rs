@@ -98,7 +98,7 @@ impl Reach {
 }
 
 /// How an HTTP server knows who asks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpAuth {
     /// By its headers, or not at all.

@@ -140,6 +140,7 @@ impl Face {
     }
 }
 
+// The library makes one future of all that a client can ask and moves it around; so what is long is boxed.
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = json!({"tools": {"listChanged": true}});
@@ -212,8 +213,8 @@ impl ServerHandler for Face {
     ) -> Result<CallToolResponse, ErrorData> {
         let client = self.client(&context);
         match self.shape {
-            Shape::Meta => meta::call(&self.server, &client, request, &context).await,
-            Shape::Direct => direct::call(&self.server, &client, request, &context).await,
+            Shape::Meta => Box::pin(meta::call(&self.server, &client, request, &context)).await,
+            Shape::Direct => Box::pin(direct::call(&self.server, &client, request, &context)).await,
         }
     }
 
@@ -224,7 +225,7 @@ impl ServerHandler for Face {
     ) -> Result<ListPromptsResult, ErrorData> {
         let all = match self.shape {
             Shape::Meta => Vec::new(),
-            Shape::Direct => direct::prompts(&self.server).await,
+            Shape::Direct => Box::pin(direct::prompts(&self.server)).await,
         };
         let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
         let mut result = ListPromptsResult::with_all_items(page);
@@ -240,7 +241,7 @@ impl ServerHandler for Face {
         if !self.is_direct() {
             return Err(ErrorData::method_not_found::<rmcp::model::GetPromptRequestMethod>());
         }
-        direct::get_prompt(&self.server, &self.client(&context), request, &context).await
+        Box::pin(direct::get_prompt(&self.server, &self.client(&context), request, &context)).await
     }
 
     async fn list_resources(
@@ -250,7 +251,7 @@ impl ServerHandler for Face {
     ) -> Result<ListResourcesResult, ErrorData> {
         let all = match self.shape {
             Shape::Meta => Vec::new(),
-            Shape::Direct => direct::resources(&self.server).await,
+            Shape::Direct => Box::pin(direct::resources(&self.server)).await,
         };
         let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
         let mut result = ListResourcesResult::with_all_items(page);
@@ -265,7 +266,7 @@ impl ServerHandler for Face {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let all = match self.shape {
             Shape::Meta => Vec::new(),
-            Shape::Direct => direct::templates(&self.server).await,
+            Shape::Direct => Box::pin(direct::templates(&self.server)).await,
         };
         let (page, next) = direct::page(&all, request.and_then(|it| it.cursor).as_deref())?;
         let mut result = ListResourceTemplatesResult::with_all_items(page);
@@ -281,7 +282,7 @@ impl ServerHandler for Face {
         if !self.is_direct() {
             return Err(ErrorData::method_not_found::<rmcp::model::ReadResourceRequestMethod>());
         }
-        direct::read_resource(&self.server, &self.client(&context), request, &context).await
+        Box::pin(direct::read_resource(&self.server, &self.client(&context), request, &context)).await
     }
 
     async fn complete(
@@ -292,7 +293,7 @@ impl ServerHandler for Face {
         if !self.is_direct() {
             return Err(ErrorData::method_not_found::<rmcp::model::CompleteRequestMethod>());
         }
-        direct::complete(&self.server, &self.client(&context), request).await
+        Box::pin(direct::complete(&self.server, &self.client(&context), request)).await
     }
 
     async fn set_level(
@@ -312,7 +313,7 @@ impl ServerHandler for Face {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.follow(&request.uri, Verb::Subscribe, &context).await
+        Box::pin(self.follow(&request.uri, Verb::Subscribe, &context)).await
     }
 
     async fn unsubscribe(
@@ -320,7 +321,7 @@ impl ServerHandler for Face {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.follow(&request.uri, Verb::Unsubscribe, &context).await
+        Box::pin(self.follow(&request.uri, Verb::Unsubscribe, &context)).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -56,8 +56,7 @@ pub(crate) fn ask_where(queue: &OwnedFd, folder: &Path) -> Result<(), Errno> {
     inotify::add_watch(queue, folder, wanted).map(|_| ())
 }
 
-/// Whether nothing was told since the queue was last read. What was told is read, and gone.
+/// Whether nothing was told since the queue was made.
 pub(crate) fn is_silent(queue: &OwnedFd) -> bool {
-    let mut buffer = [0; 4096];
-    rustix::io::read(queue, &mut buffer) == Err(Errno::AGAIN)
+    rustix::io::ioctl_fionread(queue) == Ok(0)
 }

@@ -1,12 +1,12 @@
 //! The calls in flight on one connection: whose progress, whose log lines, whose questions.
 
-use rmcp::model::{ProgressToken, RequestId};
+use rmcp::model::{ErrorData, ProgressToken, RequestId};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::surroundings::Change;
 use crate::relay::{Refusal, Relay};
@@ -20,6 +20,12 @@ pub(super) type Changed = Arc<dyn Fn(Change<'_>) + Send + Sync>;
 const MOST_UNANSWERED: usize = 256;
 /// News of changed lists are collected for so long.
 const COLLECT: Duration = Duration::from_millis(50);
+
+/// The numbers of requests that do not go through the library; it counts its own from zero.
+const OWN: std::ops::Range<i64> = 1 << 30..i64::MAX;
+
+/// What a server answers.
+pub(super) type Answered = Result<Value, ErrorData>;
 
 /// Marks a request on its way through the protocol library, so that the transport knows whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +44,8 @@ pub(super) struct Calls {
 
 struct Inner {
     next: u64,
+    /// The number of the next request that does not go through the library.
+    next_id: i64,
     calls: BTreeMap<CallKey, Call>,
     questions: usize,
     is_closing: bool,
@@ -50,6 +58,8 @@ struct Call {
     token: Option<ProgressToken>,
     /// The result as the server gave it, where the library's form of it may have lost something.
     raw: Option<Value>,
+    /// Who waits for the answer, where it does not go through the library.
+    answer: Option<oneshot::Sender<Answered>>,
     /// When the questions that wait for an answer began, and how many they are.
     asking: Option<(Instant, usize)>,
     /// How long earlier questions took.
@@ -61,6 +71,7 @@ impl Calls {
     pub fn new(changed: Changed) -> Self {
         let inner = Inner {
             next: 0,
+            next_id: OWN.start,
             calls: BTreeMap::new(),
             questions: 0,
             is_closing: false,
@@ -87,7 +98,15 @@ impl Calls {
         }
         let key = CallKey(inner.next);
         inner.next += 1;
-        let call = Call { relay, id: None, token: None, raw: None, asking: None, asked: Duration::ZERO };
+        let call = Call {
+            relay,
+            id: None,
+            token: None,
+            raw: None,
+            answer: None,
+            asking: None,
+            asked: Duration::ZERO,
+        };
         inner.calls.insert(key, call);
         Some(InFlight { calls: Arc::clone(self), key })
     }
@@ -128,6 +147,24 @@ impl Calls {
         if let Some(call) = self.lock().calls.get_mut(&key) {
             (call.id, call.token) = (Some(id), token);
         }
+    }
+
+    /// Gives an answer to who waits for it; gives it back where it is an answer to the library.
+    pub fn answer(&self, id: &RequestId, answered: Answered) -> Option<Answered> {
+        let RequestId::Number(number) = id else { return Some(answered) };
+        if !OWN.contains(number) {
+            return Some(answered);
+        }
+        let waiting = {
+            let mut inner = self.lock();
+            let call = inner.calls.values_mut().find(|call| call.id.as_ref() == Some(id));
+            call.and_then(|call| call.answer.take())
+        };
+        if let Some(waiting) = waiting {
+            // Who has left in this moment does not want it.
+            let _ = waiting.send(answered);
+        }
+        None
     }
 
     /// Keeps a result as the server gave it.
@@ -282,6 +319,21 @@ pub(super) struct InFlight {
 impl InFlight {
     pub fn key(&self) -> CallKey {
         self.key
+    }
+
+    /// The number of its next request, which is its token too, and where the answer comes. It does not go through the
+    /// library.
+    pub fn expect(&self) -> Option<(i64, oneshot::Receiver<Answered>)> {
+        let (answer, answered) = oneshot::channel();
+        let mut inner = self.calls.lock();
+        let number = inner.next_id;
+        inner.next_id += 1;
+        let call = inner.calls.get_mut(&self.key)?;
+        let id = RequestId::Number(number);
+        call.token = Some(ProgressToken(id.clone()));
+        call.id = Some(id);
+        call.answer = Some(answer);
+        Some((number, answered))
     }
 
     /// Its caller is asked something; that time is the caller's, until this is dropped.

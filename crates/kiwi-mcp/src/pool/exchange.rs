@@ -2,18 +2,21 @@
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, CustomRequest, CustomResult, GetExtensions as _, MetaObject, RequestMetaObject,
-    ServerResult,
+    ClientRequest, CustomRequest, CustomResult, GetExtensions as _, MetaObject, ProgressToken, RequestId,
+    RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::net::unix::pipe::Sender;
 
 use super::calls::InFlight;
-use super::failure::{Trouble, of_request, unavailable};
+use super::failure::{Trouble, of_protocol, of_request, unavailable};
 use super::handler::{capability, offered};
+use super::lane::{FAREWELL, Lane, line};
 use super::live::Live;
 use crate::error::McpError;
 use crate::relay::{Asked, Relay};
@@ -22,11 +25,17 @@ use crate::relay::{Asked, Relay};
 const MOST_ROUNDS: usize = 10;
 /// How many questions may come together.
 const MOST_QUESTIONS: usize = 32;
-/// How long it may take to tell a server that nobody waits any more.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Where a request says what its caller wants to hear of the server's log.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// What only we say to a server, whatever a caller has in its request.
+const OURS: [&str; 5] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+    LOG_LEVEL,
+    "progressToken",
+];
 
 /// What came of a request.
 pub(super) struct Exchanged {
@@ -58,7 +67,7 @@ pub(super) async fn exchange(
     params: &Value,
     relay: &Arc<dyn Relay>,
 ) -> Result<Exchanged, Trouble> {
-    let mut params = params.clone();
+    let mut params = Cow::Borrowed(params);
     for _ in 0..MOST_ROUNDS {
         let exchanged = once(live, flight, method, &params, relay).await?;
         let is_question =
@@ -68,9 +77,9 @@ pub(super) async fn exchange(
         }
         let answers = answer(live, flight, &exchanged.result, relay).await.map_err(Trouble::Failed)?;
         if !params.is_object() {
-            params = Value::Object(Map::new());
+            params = Cow::Owned(Value::Object(Map::new()));
         }
-        let Some(fields) = params.as_object_mut() else { continue };
+        let Some(fields) = params.to_mut().as_object_mut() else { continue };
         fields.insert("inputResponses".into(), Value::Object(answers));
         match exchanged.result.get("requestState") {
             Some(state) => fields.insert("requestState".into(), state.clone()),
@@ -127,8 +136,71 @@ async fn once(
     params: &Value,
     relay: &Arc<dyn Relay>,
 ) -> Result<Exchanged, Trouble> {
-    let (params, meta) = split(params, live, relay);
-    let mut request = CustomRequest::new(method, params);
+    match &live.lane {
+        Some(lane) => shortly(live, lane, flight, method, params, relay).await,
+        None => through_library(live, flight, method, params, relay).await,
+    }
+}
+
+/// The same by the short way.
+async fn shortly(
+    live: &Live,
+    lane: &Lane<Sender>,
+    flight: &InFlight,
+    method: &str,
+    params: &Value,
+    relay: &Arc<dyn Relay>,
+) -> Result<Exchanged, Trouble> {
+    let (id, answered) = flight.expect().ok_or(Trouble::Gone)?;
+    let mut meta = live.about.envelope.clone();
+    meta.extend(envelope(params, live, relay));
+    meta.set_progress_token(ProgressToken(RequestId::Number(id)));
+    let line = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
+    let mut unanswered = Unanswered { lane, id: Some(id) };
+    let sent = lane.send(line).await;
+    let result = match sent {
+        Ok(()) => tokio::select! {
+            biased;
+            answered = answered => match answered {
+                Ok(Ok(result)) => Ok(Exchanged { result, usable: None }),
+                Ok(Err(error)) => Err(Trouble::Failed(of_protocol(&live.server, error))),
+                Err(_) => Err(Trouble::Gone),
+            },
+            why = live.gone() => Err(Trouble::Failed(why)),
+        },
+        // A pipe whose reader is gone.
+        Err(_) => Err(Trouble::Gone),
+    };
+    unanswered.id = None;
+    result
+}
+
+/// A request by the short way whose answer is waited for. Dropping it tells the server that nobody does any more.
+struct Unanswered<'a> {
+    lane: &'a Lane<Sender>,
+    id: Option<i64>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.lane.withdraw(id);
+        }
+    }
+}
+
+/// The same through the protocol library.
+async fn through_library(
+    live: &Live,
+    flight: &InFlight,
+    method: &str,
+    params: &Value,
+    relay: &Arc<dyn Relay>,
+) -> Result<Exchanged, Trouble> {
+    let meta = envelope(params, live, relay);
+    let mut params = params.clone();
+    params.as_object_mut().map(|fields| fields.remove("_meta"));
+    let mut request = CustomRequest::new(method, (!params.is_null()).then_some(params));
     request.extensions_mut().insert(flight.key());
     let options = PeerRequestOptions::no_options().with_meta(meta);
     let sent = live.peer.send_request_with_option(ClientRequest::CustomRequest(request), options);
@@ -154,19 +226,14 @@ async fn once(
     Ok(Exchanged { result, usable })
 }
 
-/// Parameters without what belongs to the envelope, and the envelope.
-fn split(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> (Option<Value>, RequestMetaObject) {
-    let mut params = params.clone();
-    let given = params.as_object_mut().and_then(|fields| fields.remove("_meta"));
-    let mut meta = match given {
-        Some(Value::Object(given)) => given,
+/// What a request says beside what it asks.
+fn envelope(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> RequestMetaObject {
+    let mut meta = match params.get("_meta") {
+        Some(Value::Object(given)) => given.clone(),
         _ => Map::new(),
     };
     // These are ours to say.
-    for own in ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"] {
-        meta.remove(&format!("io.modelcontextprotocol/{own}"));
-    }
-    meta.remove("progressToken");
+    meta.retain(|name, _| !OURS.contains(&name.as_str()));
     let mut meta = RequestMetaObject(MetaObject(meta));
     if live.about.is_new {
         meta.set_client_capabilities(offered(&relay.capabilities()));
@@ -174,7 +241,7 @@ fn split(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> (Option<Value>,
             meta.0.0.insert(LOG_LEVEL.to_owned(), level.into());
         }
     }
-    ((!params.is_null()).then_some(params), meta)
+    meta
 }
 
 /// A request whose answer is waited for. Dropping it tells the server that nobody does any more.

@@ -64,12 +64,16 @@ impl Service<RoleClient> for Handler {
     }
 
     fn get_info(&self) -> ClientConfig {
-        let implementation = Implementation::new("kiwi", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(
             offered(&[Capability::Sampling, Capability::Elicitation, Capability::Roots]),
-            implementation,
+            implementation(),
         )
     }
+}
+
+/// Who we say we are.
+pub(super) fn implementation() -> Implementation {
+    Implementation::new("kiwi", env!("CARGO_PKG_VERSION"))
 }
 
 /// What can be asked by this method.

@@ -135,16 +135,22 @@ impl Heard {
                 let request = CustomRequest::new(method, params);
                 Some(ServerJsonRpcMessage::request(ServerRequest::CustomRequest(request), id))
             }
-            (None, id) => match (error, id.and_then(answered)) {
-                (Some(error), id) => {
-                    let error = serde_json::from_value(error).unwrap_or_else(|_| {
+            (None, id) => {
+                let answer = match error {
+                    Some(error) => Err(serde_json::from_value(error).unwrap_or_else(|_| {
                         ErrorData::internal_error("the server's error cannot be read", None)
-                    });
-                    Some(ServerJsonRpcMessage::error(error, id))
+                    })),
+                    None => Ok(result),
+                };
+                match id.and_then(answered) {
+                    Some(id) => match calls.answer(&id, answer) {
+                        Some(Ok(result)) => Some(form(&id).answer(result, id)),
+                        Some(Err(error)) => Some(ServerJsonRpcMessage::error(error, Some(id))),
+                        None => None,
+                    },
+                    None => answer.err().map(|error| ServerJsonRpcMessage::error(error, None)),
                 }
-                (None, Some(id)) => Some(form(&id).answer(result, id)),
-                (None, None) => None,
-            },
+            }
         };
         message.map_or(Sorted::Done, |message| Sorted::Pass(Box::new(message)))
     }

@@ -13,11 +13,12 @@ use tokio::time::Instant;
 
 use super::calls::Calls;
 use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
+use super::lane::{Lane, Pipe};
 
 /// A connection over two streams.
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
-    write: Arc<Mutex<Option<W>>>,
+    write: Pipe<W>,
     line: Vec<u8>,
     /// The rest of the line is thrown away: it is too long.
     is_skipping: bool,
@@ -52,6 +53,14 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
             given_up: None,
             calls,
         }
+    }
+
+    /// The way for requests that do not go through the library.
+    pub fn lane(&self) -> Lane<W>
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        Lane::new(Arc::clone(&self.write))
     }
 
     /// Reads until a line is whole; `false` at the end. Can be dropped at any time: what was read stays.
@@ -94,7 +103,9 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
         if let Some(id) = self.calls.only_id() {
             let text = format!("the server's answer is longer than {} MiB", LONGEST >> 20);
             let error = ErrorData::internal_error(text, None);
-            self.queue.push_back(ServerJsonRpcMessage::error(error, Some(id)));
+            if let Some(Err(error)) = self.calls.answer(&id, Err(error)) {
+                self.queue.push_back(ServerJsonRpcMessage::error(error, Some(id)));
+            }
         }
     }
 

@@ -3,17 +3,19 @@
 
 use kiwi_exec::Serving;
 use rmcp::RoleClient;
-use rmcp::model::SubscriptionFilter;
+use rmcp::model::{RequestMetaObject, SubscriptionFilter};
 use rmcp::service::{Peer, RunningService};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::net::unix::pipe::Sender;
 use tokio::sync::watch;
 
 use super::calls::Calls;
 use super::failure::unavailable;
 use super::follow::Followed;
-use super::handler::Handler;
+use super::handler::{Handler, implementation};
+use super::lane::Lane;
 use super::oauth::Access;
 use crate::error::McpError;
 
@@ -33,6 +35,8 @@ pub(super) struct Live {
     /// The server's name.
     pub server: String,
     pub peer: Peer<RoleClient>,
+    /// The short way of requests, where it is a process.
+    pub lane: Option<Lane<Sender>>,
     pub calls: Arc<Calls>,
     /// What it said about itself.
     pub about: About,
@@ -57,6 +61,8 @@ pub(super) struct About {
     pub capabilities: Value,
     /// Whether every request says who asks and what can be asked back.
     pub is_new: bool,
+    /// What it says about who asks.
+    pub envelope: RequestMetaObject,
 }
 
 /// Everything a connection is made of.
@@ -65,6 +71,7 @@ pub(super) struct Parts {
     pub generation: u64,
     pub service: RunningService<RoleClient, Handler>,
     pub serving: Option<Serving>,
+    pub lane: Option<Lane<Sender>>,
     pub calls: Arc<Calls>,
     pub access: Option<Arc<Access>>,
 }
@@ -83,7 +90,7 @@ pub(super) struct Keeper {
 impl Parts {
     /// The connection, and what keeps it.
     pub fn assemble(self) -> (Arc<Live>, Keeper) {
-        let Self { server, generation, service, serving, calls, access } = self;
+        let Self { server, generation, service, serving, lane, calls, access } = self;
         let (gone, is_gone) = watch::channel(None);
         let (over, is_over) = watch::channel(false);
         let (stop, stopped) = watch::channel(());
@@ -91,6 +98,7 @@ impl Parts {
             generation,
             server: server.clone(),
             peer: service.peer().clone(),
+            lane,
             calls: Arc::clone(&calls),
             about: About::of(&service),
             access,
@@ -108,6 +116,12 @@ impl Parts {
 impl About {
     fn of(service: &RunningService<RoleClient, Handler>) -> Self {
         let info = service.peer().peer_info();
+        let is_new = info.as_ref().is_some_and(|info| !info.protocol_version.has_initialize());
+        let mut envelope = RequestMetaObject::default();
+        if let Some(info) = info.as_ref().filter(|_| is_new) {
+            envelope.set_protocol_version(info.protocol_version.clone());
+            envelope.set_client_info(implementation());
+        }
         let json =
             |value: Option<serde_json::Result<Value>>| value.and_then(Result::ok).unwrap_or(Value::Null);
         Self {
@@ -115,7 +129,8 @@ impl About {
             instructions: info.as_ref().and_then(|info| info.instructions.clone()),
             protocol_version: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
             capabilities: json(info.as_ref().map(|info| serde_json::to_value(&info.capabilities))),
-            is_new: info.is_some_and(|info| !info.protocol_version.has_initialize()),
+            is_new,
+            envelope,
         }
     }
 

@@ -17,6 +17,7 @@ mod failure;
 mod follow;
 mod handler;
 mod heard;
+mod lane;
 mod lines;
 mod list;
 mod live;
@@ -26,7 +27,6 @@ mod start;
 mod surroundings;
 mod wire;
 
-use kiwi_model::Digest;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +54,7 @@ pub struct Pool {
 /// What entries and connections share.
 pub(crate) struct Inner {
     around: Surroundings,
-    entries: Mutex<HashMap<(ServerName, Digest), Arc<Entry>>>,
+    entries: Mutex<HashMap<(ServerName, Way), Arc<Entry>>>,
     tasks: Mutex<JoinSet<()>>,
     generations: AtomicU64,
     is_closed: watch::Sender<bool>,
@@ -178,12 +178,17 @@ impl Pool {
 
 impl Inner {
     fn entry(&self, server: &Server, way: Way) -> Arc<Entry> {
-        let key = (server.name.clone(), way.digest(server));
+        let key = (server.name.clone(), way);
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= MANY && !entries.contains_key(&key) {
+        if let Some(known) = entries.get(&key) {
+            return Arc::clone(known);
+        }
+        if entries.len() >= MANY {
             entries.retain(|_, entry| !entry.is_idle());
         }
-        Arc::clone(entries.entry(key).or_insert_with(|| Arc::new(Entry::new(server, way))))
+        let entry = Arc::new(Entry::new(server, key.1.clone()));
+        entries.insert(key, Arc::clone(&entry));
+        entry
     }
 
     fn named(&self, name: &ServerName) -> Vec<Arc<Entry>> {

@@ -1,7 +1,6 @@
 //! From a server's entry to how it is really reached: variables are looked up when it is contacted.
 
-use kiwi_model::{Digest, canonical};
-use serde_json::json;
+use kiwi_model::Isolation;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,14 +8,16 @@ use super::surroundings::Surroundings;
 use crate::error::McpError;
 use crate::server::{HttpAuth, Reach, Server};
 
-/// How a server is reached, with nothing left to look up.
-#[derive(Clone)]
+/// How a server is reached, with nothing left to look up. Callers for whom the variables mean something else have another
+/// way, and so another connection.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     Stdio {
         command: String,
         args: Vec<String>,
         env: BTreeMap<String, String>,
         cwd: PathBuf,
+        isolation: Isolation,
         /// Whether something of the entry came from a variable: then it may be a secret.
         has_secrets: bool,
     },
@@ -50,6 +51,7 @@ impl Way {
                     args: args.iter().map(|arg| look(arg)).collect::<Result<_, _>>()?,
                     env: look_all(env)?,
                     cwd: cwd.map_or_else(|| around.project.clone(), |cwd| around.project.join(cwd)),
+                    isolation: server.isolation,
                     has_secrets,
                 }
             }
@@ -57,19 +59,6 @@ impl Way {
                 Self::Http { url: look(url)?, headers: look_all(headers)?, auth: *auth }
             }
         })
-    }
-
-    /// The identity of this way. Callers for whom the variables mean something else get another one, and so another
-    /// connection.
-    pub fn digest(&self, server: &Server) -> Digest {
-        let way = match self {
-            Self::Stdio { command, args, env, cwd, .. } => {
-                let isolation = server.isolation.to_string();
-                json!({"command": command, "args": args, "env": env, "cwd": cwd, "isolation": isolation})
-            }
-            Self::Http { url, headers, auth } => json!({"url": url, "headers": headers, "auth": auth}),
-        };
-        Digest::of(canonical(&way).unwrap_or_default().as_bytes())
     }
 }
 

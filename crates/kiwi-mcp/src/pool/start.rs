@@ -94,7 +94,7 @@ pub(super) fn whole(time: Duration) -> u64 {
 async fn start_process(beginning: Beginning<'_>, way: &Way) -> Result<Parts, McpError> {
     let Beginning { server, around, calls, generation, mut closed } = beginning;
     let name = server.name.as_str();
-    let process = process(server, way, around);
+    let process = process(way, around);
     let serving = tokio::time::timeout(server.start_timeout, around.launcher.serve(process)).await;
     let mut serving = serving
         .map_err(|_| late(server))?
@@ -103,6 +103,7 @@ async fn start_process(beginning: Beginning<'_>, way: &Way) -> Result<Parts, Mcp
     let (output, input) = streams.ok_or_else(|| unavailable(name, "has no streams"))?;
     let patience = (server.start_timeout / 2).min(PATIENCE);
     let transport = Lines::new(output, input, Arc::clone(&calls), patience);
+    let lane = Some(transport.lane());
     let greeting = Handler { calls: Arc::clone(&calls) }.serve_with_lifecycle(transport, lifecycle());
     let greeted = tokio::select! {
         greeted = tokio::time::timeout(server.start_timeout, greeting) => greeted,
@@ -117,7 +118,8 @@ async fn start_process(beginning: Beginning<'_>, way: &Way) -> Result<Parts, Mcp
     let error = match greeted {
         Ok(Ok(service)) => {
             let server = name.to_owned();
-            return Ok(Parts { server, generation, service, serving: Some(serving), calls, access: None });
+            let serving = Some(serving);
+            return Ok(Parts { server, generation, service, serving, lane, calls, access: None });
         }
         Ok(Err(error)) => explain(name, &serving, &error).await,
         Err(_) => late(server),
@@ -139,8 +141,8 @@ async fn explain(name: &str, serving: &Serving, error: &ClientInitializeError) -
     }
 }
 
-fn process(server: &Server, way: &Way, around: &Surroundings) -> Process {
-    let Way::Stdio { command, args, env, cwd, has_secrets } = way else { return empty(around) };
+fn process(way: &Way, around: &Surroundings) -> Process {
+    let Way::Stdio { command, args, env, cwd, isolation, has_secrets } = way else { return empty(around) };
     let base = around.environment.iter().map(|(name, value)| (name, value));
     let given = base.chain(env).map(|(name, value)| (name.clone(), Text::literal(value)));
     Process {
@@ -148,7 +150,7 @@ fn process(server: &Server, way: &Way, around: &Surroundings) -> Process {
         args: args.iter().map(Text::literal).collect(),
         env: given.collect(),
         cwd: cwd.clone(),
-        isolation: server.isolation,
+        isolation: *isolation,
         has_secrets: *has_secrets,
         ..empty(around)
     }
@@ -262,7 +264,8 @@ impl Endpoint<'_> {
 
     fn parts(self, service: RunningService<RoleClient, Handler>, access: Option<Arc<Access>>) -> Parts {
         let server = self.server.name.to_string();
-        Parts { server, generation: self.generation, service, serving: None, calls: self.calls, access }
+        let (generation, calls) = (self.generation, self.calls);
+        Parts { server, generation, service, serving: None, lane: None, calls, access }
     }
 
     fn failed(&self, error: &ClientInitializeError) -> McpError {
