@@ -42,7 +42,7 @@ pub struct Kernel {
     pub(crate) launcher: Launcher,
     pub(crate) config: Arc<Config>,
     /// What the configuration gives those who come in some way, and of them those who ask for less.
-    profiles: Mutex<HashMap<(Transport, Option<String>), Arc<Profile>>>,
+    profiles: Mutex<HashMap<Way, Arc<Profile>>>,
     pub(crate) admission: Arc<Admission>,
     tool_lock: Arc<ToolLock>,
     pub(crate) stages: Vec<Box<dyn Stage>>,
@@ -50,6 +50,9 @@ pub struct Kernel {
     /// What the configuration gave rise to say.
     pub(crate) notices: Vec<String>,
 }
+
+/// How a call comes in, and the narrower profile it asks for.
+type Way = (Transport, Option<String>);
 
 impl Kernel {
     /// A kernel over these spaces. This is the one place where stages are put in order.

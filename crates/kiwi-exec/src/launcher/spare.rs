@@ -24,7 +24,7 @@ pub fn serve() -> io::Result<()> {
     let control = super::settle()?;
     let Some((wanted, _)) = wire::receive::<Option<Sandbox>>(&control)? else { return Ok(()) };
     let done = match prepare(wanted.as_ref(), &control) {
-        Ok(Some(waited)) => super::obey(&control, Some(waited)),
+        Ok(Some(ready)) => super::obey(&control, Some(ready)),
         other => other.map(|_| ()),
     };
     if !ending::nobody_left() {

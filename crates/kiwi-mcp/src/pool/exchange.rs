@@ -155,10 +155,9 @@ async fn shortly(
     let mut meta = live.about.envelope.clone();
     meta.extend(envelope(params, live, relay));
     meta.set_progress_token(ProgressToken(RequestId::Number(id)));
-    let line = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
+    let message = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
     let mut unanswered = Unanswered { lane, id: Some(id) };
-    let sent = lane.send(line).await;
-    let result = match sent {
+    let result = match lane.send(message).await {
         Ok(()) => tokio::select! {
             biased;
             answered = answered => match answered {
