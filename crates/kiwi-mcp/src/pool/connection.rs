@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Inner;
 use super::entry::Entry;
-use super::exchange::{Exchanged, exchange, time_up};
+use super::exchange::{Asking, Exchanged, exchange, time_up};
 use super::failure::{Trouble, unauthorized, unavailable};
 use super::follow::follow;
 use super::live::Live;
@@ -92,9 +92,10 @@ impl Connection {
             let Some(flight) = live.calls.begin(Arc::clone(relay)) else {
                 return Err(why_gone(&live).await);
             };
+            let asking = Asking { live: &live, flight: &flight, method, relay };
             let outcome = tokio::select! {
                 biased;
-                outcome = Box::pin(exchange(&live, &flight, method, params, relay)) => outcome,
+                outcome = Box::pin(exchange(asking, params)) => outcome,
                 () = &mut cancelled => Err(Trouble::Failed(McpError::Cancelled)),
                 () = time_up(&flight, limit) => {
                     let seconds = whole(limit);

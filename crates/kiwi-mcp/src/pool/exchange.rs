@@ -59,17 +59,21 @@ pub(super) async fn time_up(flight: &InFlight, limit: Duration) {
     }
 }
 
+/// Who asks a server, and by which method.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub live: &'a Live,
+    pub flight: &'a InFlight,
+    pub method: &'a str,
+    pub relay: &'a Arc<dyn Relay>,
+}
+
 /// Makes a request and answers what the server wants to know before it answers.
-pub(super) async fn exchange(
-    live: &Live,
-    flight: &InFlight,
-    method: &str,
-    params: &Value,
-    relay: &Arc<dyn Relay>,
-) -> Result<Exchanged, Trouble> {
+pub(super) async fn exchange(asking: Asking<'_>, params: &Value) -> Result<Exchanged, Trouble> {
+    let Asking { live, flight, relay, .. } = asking;
     let mut params = Cow::Borrowed(params);
     for _ in 0..MOST_ROUNDS {
-        let exchanged = once(live, flight, method, &params, relay).await?;
+        let exchanged = asking.once(&params).await?;
         let is_question =
             exchanged.result.get("resultType").and_then(Value::as_str) == Some("input_required");
         if !live.about.is_new || !is_question {
@@ -128,50 +132,91 @@ async fn answer(
     Ok(responses)
 }
 
-/// One request, one result.
-async fn once(
-    live: &Live,
-    flight: &InFlight,
-    method: &str,
-    params: &Value,
-    relay: &Arc<dyn Relay>,
-) -> Result<Exchanged, Trouble> {
-    match &live.lane {
-        Some(lane) => shortly(live, lane, flight, method, params, relay).await,
-        None => through_library(live, flight, method, params, relay).await,
+impl Asking<'_> {
+    /// One request, one result.
+    async fn once(self, params: &Value) -> Result<Exchanged, Trouble> {
+        match &self.live.lane {
+            Some(lane) => self.shortly(lane, params).await,
+            None => self.through_library(params).await,
+        }
     }
-}
 
-/// The same by the short way.
-async fn shortly(
-    live: &Live,
-    lane: &Lane<Sender>,
-    flight: &InFlight,
-    method: &str,
-    params: &Value,
-    relay: &Arc<dyn Relay>,
-) -> Result<Exchanged, Trouble> {
-    let (id, answered) = flight.expect().ok_or(Trouble::Gone)?;
-    let mut meta = live.about.envelope.clone();
-    meta.extend(envelope(params, live, relay));
-    meta.set_progress_token(ProgressToken(RequestId::Number(id)));
-    let message = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
-    let mut unanswered = Unanswered { lane, id: Some(id) };
-    let result = match lane.send(message).await {
-        Ok(()) => tokio::select! {
-            biased;
-            answered = answered => match answered {
-                Ok(Ok(result)) => Ok(Exchanged { result, usable: None }),
-                Ok(Err(error)) => Err(Trouble::Failed(of_protocol(&live.server, error))),
-                Err(_) => Err(Trouble::Gone),
+    /// The same by the short way.
+    async fn shortly(self, lane: &Lane<Sender>, params: &Value) -> Result<Exchanged, Trouble> {
+        let Self { live, flight, method, .. } = self;
+        let (id, answered) = flight.expect().ok_or(Trouble::Gone)?;
+        let mut meta = live.about.envelope.clone();
+        meta.extend(self.envelope(params));
+        meta.set_progress_token(ProgressToken(RequestId::Number(id)));
+        let message = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
+        let mut unanswered = Unanswered { lane, id: Some(id) };
+        let result = match lane.send(message).await {
+            Ok(()) => tokio::select! {
+                biased;
+                answered = answered => match answered {
+                    Ok(Ok(result)) => Ok(Exchanged { result, usable: None }),
+                    Ok(Err(error)) => Err(Trouble::Failed(of_protocol(&live.server, error))),
+                    Err(_) => Err(Trouble::Gone),
+                },
+                why = live.gone() => Err(Trouble::Failed(why)),
             },
-            why = live.gone() => Err(Trouble::Failed(why)),
-        },
-        // A pipe whose reader is gone.
-        Err(_) => Err(Trouble::Gone),
-    };
-    unanswered.id = None;
-    result
+            // A pipe whose reader is gone.
+            Err(_) => Err(Trouble::Gone),
+        };
+        unanswered.id = None;
+        result
+    }
+
+    /// The same through the protocol library.
+    async fn through_library(self, params: &Value) -> Result<Exchanged, Trouble> {
+        let Self { live, flight, method, .. } = self;
+        let meta = self.envelope(params);
+        let mut params = params.clone();
+        params.as_object_mut().map(|fields| fields.remove("_meta"));
+        let mut request = CustomRequest::new(method, (!params.is_null()).then_some(params));
+        request.extensions_mut().insert(flight.key());
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let sent = live.peer.send_request_with_option(ClientRequest::CustomRequest(request), options);
+        let handle = sent.await.map_err(|error| of_request(&live.server, error))?;
+        let mut pending = Pending(Some(handle));
+        let result = tokio::select! {
+            biased;
+            result = pending.result() => result.map(|result| result.map_err(|error| of_request(&live.server, error))),
+            why = live.gone() => Some(Err(Trouble::Failed(why))),
+        };
+        pending.0 = None;
+        let result = result.unwrap_or(Err(Trouble::Gone))?;
+        let usable = match &result {
+            ServerResult::ListToolsResult(list) => {
+                Some(list.tools.iter().map(|tool| tool.name.to_string()).collect())
+            }
+            _ => None,
+        };
+        let result = match result {
+            ServerResult::CustomResult(CustomResult(value)) => value,
+            typed => flight.take_raw().unwrap_or_else(|| serde_json::to_value(&typed).unwrap_or_default()),
+        };
+        Ok(Exchanged { result, usable })
+    }
+
+    /// What a request says beside what it asks.
+    fn envelope(self, params: &Value) -> RequestMetaObject {
+        let Self { live, relay, .. } = self;
+        let mut meta = match params.get("_meta") {
+            Some(Value::Object(given)) => given.clone(),
+            _ => Map::new(),
+        };
+        // These are ours to say.
+        meta.retain(|name, _| !OURS.contains(&name.as_str()));
+        let mut meta = RequestMetaObject(MetaObject(meta));
+        if live.about.is_new {
+            meta.set_client_capabilities(offered(&relay.capabilities()));
+            if let Some(level) = relay.log_level() {
+                meta.0.0.insert(LOG_LEVEL.to_owned(), level.into());
+            }
+        }
+        meta
+    }
 }
 
 /// A request by the short way whose answer is waited for. Dropping it tells the server that nobody does any more.
@@ -186,61 +231,6 @@ impl Drop for Unanswered<'_> {
             self.lane.withdraw(id);
         }
     }
-}
-
-/// The same through the protocol library.
-async fn through_library(
-    live: &Live,
-    flight: &InFlight,
-    method: &str,
-    params: &Value,
-    relay: &Arc<dyn Relay>,
-) -> Result<Exchanged, Trouble> {
-    let meta = envelope(params, live, relay);
-    let mut params = params.clone();
-    params.as_object_mut().map(|fields| fields.remove("_meta"));
-    let mut request = CustomRequest::new(method, (!params.is_null()).then_some(params));
-    request.extensions_mut().insert(flight.key());
-    let options = PeerRequestOptions::no_options().with_meta(meta);
-    let sent = live.peer.send_request_with_option(ClientRequest::CustomRequest(request), options);
-    let handle = sent.await.map_err(|error| of_request(&live.server, error))?;
-    let mut pending = Pending(Some(handle));
-    let result = tokio::select! {
-        biased;
-        result = pending.result() => result.map(|result| result.map_err(|error| of_request(&live.server, error))),
-        why = live.gone() => Some(Err(Trouble::Failed(why))),
-    };
-    pending.0 = None;
-    let result = result.unwrap_or(Err(Trouble::Gone))?;
-    let usable = match &result {
-        ServerResult::ListToolsResult(list) => {
-            Some(list.tools.iter().map(|tool| tool.name.to_string()).collect())
-        }
-        _ => None,
-    };
-    let result = match result {
-        ServerResult::CustomResult(CustomResult(value)) => value,
-        typed => flight.take_raw().unwrap_or_else(|| serde_json::to_value(&typed).unwrap_or_default()),
-    };
-    Ok(Exchanged { result, usable })
-}
-
-/// What a request says beside what it asks.
-fn envelope(params: &Value, live: &Live, relay: &Arc<dyn Relay>) -> RequestMetaObject {
-    let mut meta = match params.get("_meta") {
-        Some(Value::Object(given)) => given.clone(),
-        _ => Map::new(),
-    };
-    // These are ours to say.
-    meta.retain(|name, _| !OURS.contains(&name.as_str()));
-    let mut meta = RequestMetaObject(MetaObject(meta));
-    if live.about.is_new {
-        meta.set_client_capabilities(offered(&relay.capabilities()));
-        if let Some(level) = relay.log_level() {
-            meta.0.0.insert(LOG_LEVEL.to_owned(), level.into());
-        }
-    }
-    meta
 }
 
 /// A request whose answer is waited for. Dropping it tells the server that nobody does any more.
