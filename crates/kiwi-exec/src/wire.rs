@@ -4,8 +4,8 @@
 //! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
 //!
-//! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so once more when
-//! it has got the opening, and only then it gets the launch.
+//! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
+//! once more when it has got the opening, and only then it gets the launch.
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,

@@ -187,7 +187,7 @@ impl Kernel {
         self.launcher.start_ahead();
     }
 
-    /// Sandboxes are built ahead of the calls they are for. For a face that stays.
+    /// Launchers wait, and sandboxes are built, ahead of the calls they are for. For a face that stays.
     pub fn keep_spares(&self) {
         self.launcher.keep_spares();
     }

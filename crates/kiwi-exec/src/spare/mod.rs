@@ -5,9 +5,9 @@
 //! their orders. A spare serves once, and the next one is made when nothing is being started. Whoever finds none, or none
 //! that comes to the same as starting anew, starts anew.
 //!
-//! There is at most one without walls, and one for each kind of sandbox. Of Kiwi's own walls a spare has what every tool gets, and what one tool
-//! has beyond that is added when its order comes. `bwrap` takes everything when it starts: there a spare has the whole
-//! view of one tool, and is made only once the same view was asked for twice.
+//! There is at most one without walls, and one for each kind of sandbox. Of Kiwi's own walls a spare has what every tool
+//! gets, and what one tool has beyond that is added when its order comes. `bwrap` takes everything when it starts: there a
+//! spare has the whole view of one tool, and is made only once the same view was asked for twice.
 
 mod keeper;
 mod one;
