@@ -43,6 +43,19 @@ impl UpstreamAction {
             Self::Method(method) => method,
         }
     }
+
+    /// What the protocol sends.
+    pub fn params(&self, arguments: Map<String, Value>) -> Value {
+        match self {
+            Self::Tool(name) => {
+                let named = ("name".to_owned(), Value::from(name.as_str()));
+                Value::Object(
+                    [named, ("arguments".to_owned(), Value::Object(arguments))].into_iter().collect(),
+                )
+            }
+            Self::Method(_) => Value::Object(arguments),
+        }
+    }
 }
 
 impl UpstreamCall {
@@ -60,15 +73,8 @@ impl UpstreamCall {
         Some((word("server")?, action))
     }
 
-    /// What the protocol sends.
-    pub fn params(&self) -> Value {
-        match &self.action {
-            UpstreamAction::Tool(name) => json!({"name": name, "arguments": self.arguments}),
-            UpstreamAction::Method(_) => Value::Object(self.arguments.clone()),
-        }
-    }
-
     pub(crate) fn describe(&self) -> Value {
-        json!({"server": self.server, "method": self.action.method(), "params": self.params()})
+        let params = self.action.params(self.arguments.clone());
+        json!({"server": self.server, "method": self.action.method(), "params": params})
     }
 }

@@ -49,7 +49,8 @@ pub struct JudgeAnswer {
 impl Kernel {
     /// What every judge would say about this call. Nothing is used up, changed or recorded.
     pub fn explain(&self, request: &Request) -> Result<Explanation, Fault> {
-        let Prepared { planned, params } = self.prepared(request).map_err(|unprepared| unprepared.fault)?;
+        let prepared = self.prepared(request, request.arguments.clone());
+        let Prepared { planned, params } = prepared.map_err(|unprepared| unprepared.fault)?;
         let profile = self.profile(request)?;
         let trail = Trail::default();
         let call =

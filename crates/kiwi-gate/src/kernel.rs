@@ -26,7 +26,7 @@ use crate::outcome::{Outcome, Timing};
 use crate::planner::Planner;
 use crate::prepare::Preparer;
 use crate::remembered::Remembered;
-use crate::request::Request;
+use crate::request::{Arguments, Request};
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
 use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
 use crate::upstream;
@@ -198,12 +198,13 @@ impl Kernel {
     }
 
     /// Makes a call. Whatever happens is in the outcome.
-    pub async fn call(&self, request: Request) -> Outcome {
+    pub async fn call(&self, mut request: Request) -> Outcome {
         let begun = Instant::now();
         if let Err(error) = self.upstreams().ensure(&request.tool.id).await {
             return self.unplanned(&request, upstream::fault(&error), begun).await;
         }
-        let Prepared { planned, params } = match self.prepared(&request) {
+        let arguments = std::mem::take(&mut request.arguments);
+        let Prepared { planned, params } = match self.prepared(&request, arguments) {
             Ok(prepared) => prepared,
             Err(unprepared) => {
                 let Unprepared { fault, plan } = *unprepared;
@@ -255,12 +256,16 @@ impl Kernel {
     }
 
     /// What a call would run and with what, or why it cannot be told.
-    pub(crate) fn prepared(&self, request: &Request) -> Result<Prepared, Box<Unprepared>> {
+    pub(crate) fn prepared(
+        &self,
+        request: &Request,
+        arguments: Arguments,
+    ) -> Result<Prepared, Box<Unprepared>> {
         let planned = self
             .planned(&request.tool, request.lock)
             .map_err(|fault| Box::new(Unprepared { fault, plan: None }))?;
         let params = planned.require().and_then(|()| {
-            let params = request.arguments.clone().read(planned.plan.parameters());
+            let params = arguments.read(planned.plan.parameters());
             planned.plan.check_params(params).map_err(|error| error.fault())
         });
         match params {

@@ -25,6 +25,7 @@ mod registry;
 mod relay;
 mod scan;
 mod server;
+pub mod stream;
 mod upstreams;
 
 pub use answer::Answer;

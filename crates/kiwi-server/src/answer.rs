@@ -86,12 +86,12 @@ pub(crate) fn executed(outputs: &Outputs, session: Session, outcome: Outcome) ->
 }
 
 /// What a call under the tool's own name came to. An upstream server's answer is passed on as it is.
-pub(crate) fn native(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
+pub(crate) fn native(mut outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     if let Some(error) = outcome.error.as_ref().and_then(protocol_error) {
         return Err(error);
     }
-    if let Some(content) = &outcome.content
-        && let Ok(result) = whole::<CallToolResult>(content.clone())
+    if let Some(content) = outcome.content.take()
+        && let Ok(result) = whole::<CallToolResult>(content)
     {
         return Ok(result);
     }

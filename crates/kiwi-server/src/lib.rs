@@ -28,6 +28,7 @@ mod server;
 mod sessions;
 mod stdio;
 mod voice;
+mod wire;
 
 pub use error::ServerError;
 pub use face::Shape;

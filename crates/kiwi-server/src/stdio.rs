@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::error::ServerError;
 use crate::face::{Face, Shape};
 use crate::server::Server;
+use crate::wire::Wire;
 
 /// How long calls may go on once the client has gone, and how long their ends may take.
 const LAST: Duration = Duration::from_secs(5);
@@ -20,7 +21,8 @@ pub async fn serve_stdio(
     let tending = tokio::spawn(Arc::clone(&server).tend());
     let face = Face::connected(Arc::clone(&server), shape);
     let serving = async {
-        let running = serve_server(face, rmcp::transport::io::stdio_pipes()).await;
+        let (read, write) = rmcp::transport::io::stdio_pipes();
+        let running = serve_server(face, Wire::new(read, write)).await;
         match running {
             Ok(running) => {
                 let _ = running.waiting().await;

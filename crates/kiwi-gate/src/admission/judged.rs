@@ -32,13 +32,21 @@ pub(crate) struct Judged {
     pub counted: Counted,
 }
 
-/// What the record keeps of an admission.
-#[derive(Debug, Clone)]
+/// A call that was admitted.
+#[derive(Debug)]
 pub(crate) struct Admitted {
+    /// For the record, which takes it.
+    pub note: Option<AdmissionNote>,
+    /// What the caller may touch.
+    pub context: Arc<PermissionContext>,
+}
+
+/// What the record keeps of an admission.
+#[derive(Debug)]
+pub(crate) struct AdmissionNote {
     pub decision: DecisionNote,
     pub rules_version: Digest,
     pub permission: PermissionNote,
-    pub context: Arc<PermissionContext>,
 }
 
 impl Judged {
@@ -55,9 +63,9 @@ impl Judged {
     }
 
     /// As the record keeps it. What the rules judged goes into it: a call has one such note.
-    pub fn note(&mut self, sequence: u64, approved: Option<Approved>) -> Admitted {
+    pub fn note(&mut self, sequence: u64, approved: Option<Approved>) -> AdmissionNote {
         let events = self.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Emit { .. }));
-        Admitted {
+        AdmissionNote {
             decision: DecisionNote {
                 sequence,
                 answer: self.answer().to_string(),
@@ -69,7 +77,6 @@ impl Judged {
             },
             rules_version: self.rules_version,
             permission: self.permission.clone(),
-            context: Arc::clone(&self.context),
         }
     }
 }

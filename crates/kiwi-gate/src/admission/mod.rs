@@ -28,7 +28,7 @@ use caller::Ask;
 pub(crate) use caller::untrusted;
 pub(crate) use counted::{Counted, Counters};
 pub use denied::{OnDeny, ToolAdmissionDenied};
-pub(crate) use judged::{Admitted, Judged};
+pub(crate) use judged::{AdmissionNote, Admitted, Judged};
 pub use objection::{Judge, Objection, Why};
 
 /// The judges.

@@ -23,6 +23,8 @@ use crate::request::Session;
 const MOST_KEPT: usize = 256;
 /// Or so many bytes.
 const MOST_BYTES: u64 = 1 << 20;
+/// More than a line and its entry usually take.
+const USUAL_LINE: usize = 4096;
 /// What the head says behind a group that is in its files.
 const DONE: &str = "done\n";
 
@@ -179,8 +181,7 @@ impl Writer {
         }
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         let before = seen.head.len;
-        let written = format!("{}{}", seen.owed(), draft.head);
-        if let Err(error) = seen.file.write_all(written.as_bytes()) {
+        if let Err(error) = seen.file.write_all(draft.head.as_bytes()) {
             let _ = seen.file.set_len(before);
             return Err(error.to_string());
         }
@@ -198,15 +199,15 @@ impl Writer {
             return Err(error.to_string());
         }
         self.has_written = true;
-        for (session, end) in draft.ends.values() {
+        for (session, part) in &draft.parts {
             if let Some(file) = self.files.get(*session) {
-                file.end = *end;
+                file.end = part.end;
             }
         }
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         seen.head.kept.extend(draft.kept);
         seen.head.done = seen.head.kept.len();
-        seen.head.len += written.len() as u64;
+        seen.head.len += draft.head.len() as u64;
         seen.owes_done = true;
         if (seen.head.kept.len() >= MOST_KEPT || seen.head.len >= MOST_BYTES) && self.checkpoint().is_err() {
             // The group itself is on disk. The next one has to find out what is wrong.
@@ -221,7 +222,9 @@ impl Writer {
         let Some(seen) = &self.seen else { return Err("the head is not open".into()) };
         let (mut n, mut prev) = (seen.head.n(), seen.head.hash());
         let journal_len = self.journal.as_ref().map_or(0, |journal| journal.len);
-        let mut draft = Draft { journal_len, ..Draft::default() };
+        let mut head = String::with_capacity(group.len() * USUAL_LINE);
+        head.push_str(seen.owed());
+        let mut draft = Draft { head, journal_len, ..Draft::default() };
         let day = (self.day)();
         for item in group {
             let file = match self.files.of(&self.place.folder, item.session, &day) {
@@ -231,7 +234,10 @@ impl Writer {
                     continue;
                 }
             };
-            let (_, end) = draft.ends.entry(file.name.clone()).or_insert((item.session, file.end));
+            let Part { lines, end } = draft
+                .parts
+                .entry(item.session)
+                .or_insert_with(|| Part { lines: String::new(), end: file.end });
             let sealed = match Line::seal(end.seq + 1, &item.record, end.hash) {
                 Ok(sealed) => sealed,
                 Err(error) => {
@@ -257,7 +263,7 @@ impl Writer {
             entry_line(&mut draft.head, &written, &text);
             draft.journal.push_str(&written);
             draft.journal.push('\n');
-            draft.lines.entry(item.session).or_default().push_str(&text);
+            lines.push_str(&text);
             draft.kept.push(Kept { entry, text });
         }
         Ok(draft)
@@ -265,10 +271,10 @@ impl Writer {
 
     /// Puts the lines where they are read.
     fn project(&mut self, draft: &Draft) -> std::io::Result<()> {
-        for (session, lines) in &draft.lines {
+        for (session, part) in &draft.parts {
             let file =
                 self.files.get(*session).ok_or_else(|| std::io::Error::other("a session has no file"))?;
-            file.append(lines)?;
+            file.append(&part.lines)?;
         }
         let journal =
             self.journal.as_mut().ok_or_else(|| std::io::Error::other("the journal is not open"))?;
@@ -279,7 +285,7 @@ impl Writer {
     /// cannot be taken back is completed by whoever writes next.
     fn take_back(&mut self, draft: &Draft, before: u64) {
         let sessions = draft
-            .lines
+            .parts
             .keys()
             .try_for_each(|session| self.files.get(*session).map_or(Ok(()), SessionFile::cut));
         let journal = self.journal.as_ref().map_or(Ok(()), |journal| journal.file.set_len(draft.journal_len));
@@ -504,11 +510,18 @@ impl Drop for Writer {
 /// A group, sealed, before it is written.
 #[derive(Debug, Default)]
 struct Draft {
+    /// What the head is told: first what is owed to it.
     head: String,
     journal: String,
     journal_len: u64,
-    lines: BTreeMap<Session, String>,
-    /// Where each file will end, by name.
-    ends: BTreeMap<String, (Session, End)>,
+    parts: BTreeMap<Session, Part>,
     kept: Vec<Kept>,
+}
+
+/// What a group adds to the file of one session.
+#[derive(Debug)]
+struct Part {
+    lines: String,
+    /// Where the file will end.
+    end: End,
 }

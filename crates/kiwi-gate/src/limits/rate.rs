@@ -166,8 +166,9 @@ fn wildcard(selector: &str) -> Result<Glob, Fault> {
 }
 
 fn file_name(caller: &str, selector: &str) -> String {
-    let hex = Digest::of(format!("{caller}\0{selector}").as_bytes()).hex();
-    format!("{}.json", hex.chars().take(32).collect::<String>())
+    let mut name = Digest::of(format!("{caller}\0{selector}").as_bytes()).hex();
+    name.truncate(32);
+    name + ".json"
 }
 
 fn spent(rule: &Rule) -> Objection {

@@ -48,8 +48,7 @@ impl HostSet {
         {
             return Ok(());
         }
-        let names: Vec<Glob> = outer.iter().map(|outer| outer.names.clone()).collect();
-        contains(&names, &self.names).map_err(|witness| witness.to_string())
+        contains(outer.iter().map(|outer| &outer.names), &self.names).map_err(|witness| witness.to_string())
     }
 
     /// Whether some host is in both.

@@ -190,12 +190,8 @@ impl Listed {
             Thing::Paths { glob, .. } => within(glob),
             Thing::Hosts(host) => host.is_within(&self.hosts.iter().collect::<Vec<_>>()).map_err(|_| None),
             Thing::Actions { server, action } => {
-                let of_server = self
-                    .actions
-                    .iter()
-                    .filter(|(own, _)| contains(std::slice::from_ref(own), server).is_ok());
-                let actions: Vec<Glob> = of_server.flat_map(|(_, actions)| actions.iter().cloned()).collect();
-                when(contains(&actions, action).is_ok())
+                let of_server = self.actions.iter().filter(|(own, _)| contains([own], server).is_ok());
+                when(contains(of_server.flat_map(|(_, actions)| actions), action).is_ok())
             }
             Thing::Program(command) => when(self.shell.iter().any(|entry| entry.allows(command))),
             Thing::Opaque(_) | Thing::Forbidden(_) => Err(None),

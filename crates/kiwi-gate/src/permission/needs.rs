@@ -1,6 +1,6 @@
 //! From a planned call to what it needs.
 
-use kiwi_chain::{ContainerCall, HttpCall, Invocation, Needs, Plan, invocation, needs};
+use kiwi_chain::{ContainerCall, Form, HttpCall, Invocation, Needs, Plan, invocation, needs};
 use kiwi_model::{Explain as _, Fault, Piece, Text};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
@@ -25,8 +25,13 @@ pub fn needs_of(
     let environment =
         |name: &str| Some(host.environment.get(name).cloned().unwrap_or_else(|| Host::symbol(name)));
     let declared = needs(plan, params, &environment).map_err(|error| Box::new(untold(&error.fault())))?;
-    let rendered =
-        invocation(plan, params, &environment).map_err(|error| Box::new(untold(&error.fault())))?;
+    // Whom a server's tool asks is among what the chain declares.
+    let is_upstream = plan.tools().first().is_some_and(|leaf| leaf.form == Form::Upstream);
+    let rendered = if is_upstream {
+        None
+    } else {
+        Some(invocation(plan, params, &environment).map_err(|error| Box::new(untold(&error.fault())))?)
+    };
     let mut needed = Vec::new();
     needed.extend(plan.tools().first().map(|tool| Need::tool(tool.manifest.tool_id.as_str())));
     needed.extend(paths(&declared, project));
@@ -39,16 +44,15 @@ pub fn needs_of(
     needed.extend(required.map(|name| Need::name(Kind::Env, name)));
     needed.extend(plan.secrets().iter().map(|name| Need::name(Kind::Secrets, name)));
     let cwd = match &rendered {
-        Invocation::Process(call) => folder(call.cwd.as_ref(), project),
-        Invocation::Http(_) | Invocation::Upstream(_) => project.to_path_buf(),
+        Some(Invocation::Process(call)) => folder(call.cwd.as_ref(), project),
+        Some(Invocation::Http(_) | Invocation::Upstream(_)) | None => project.to_path_buf(),
     };
     let setting = Setting { search_path: host.search_path(), cwd: &cwd, project };
     needed.extend(declared.commands.iter().flat_map(|command| needs_of_command(command, &setting)));
     match &rendered {
-        // Whom it asks is among what the chain declares.
-        Invocation::Upstream(_) => {}
-        Invocation::Http(call) => needed.extend(hosts(call)),
-        Invocation::Process(call) => {
+        Some(Invocation::Upstream(_)) | None => {}
+        Some(Invocation::Http(call)) => needed.extend(hosts(call)),
+        Some(Invocation::Process(call)) => {
             needed.extend(call.container.iter().flat_map(|container| container_needs(container, project)));
         }
     }

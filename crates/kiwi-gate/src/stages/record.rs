@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::admission::AdmissionNote;
 use crate::audit::{AuditLog, Durability, veil};
 use crate::redact::Redactor;
 use crate::request::Session;
@@ -19,9 +20,10 @@ pub(crate) struct Record {
 }
 
 impl Stage for Record {
-    fn run<'a>(&'a self, call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
+    fn run<'a>(&'a self, mut call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
-            let entry = Arc::new(entry(&call, &self.vault)?);
+            let note = call.admitted.as_mut().and_then(|admitted| admitted.note.take());
+            let entry = Arc::new(entry(&call, note, &self.vault)?);
             let session = call.request.session;
             // Made first: a call that is given up while it waits for its enter record has an exit record too.
             let mut exit =
@@ -40,12 +42,15 @@ impl Stage for Record {
 }
 
 /// What a record says of a call before its effect. Parameters are there without secrets.
-pub(super) fn entry(call: &Call<'_>, vault: &Vault) -> Result<Entry, Fault> {
+pub(super) fn entry(call: &Call<'_>, note: Option<AdmissionNote>, vault: &Vault) -> Result<Entry, Fault> {
     let request = call.request;
     let leaf = call.plan().links().first();
     let known = Redactor::new(&vault.known(call.plan())?);
     let veiled = veil(&call.params, call.plan().parameters(), &known);
-    let admitted = call.admitted.as_ref();
+    let (decision, rules_version, permission) = match note {
+        Some(note) => (Some(note.decision), Some(note.rules_version), Some(note.permission)),
+        None => (None, None, None),
+    };
     Ok(Entry {
         event: Event::Enter,
         at: crate::audit::now(),
@@ -61,9 +66,9 @@ pub(super) fn entry(call: &Call<'_>, vault: &Vault) -> Result<Entry, Fault> {
         params: veiled.params,
         redacted: veiled.redacted,
         params_hash: veiled.hash,
-        decision: admitted.map(|admitted| admitted.decision.clone()),
-        rules_version: admitted.map(|admitted| admitted.rules_version),
-        permission: admitted.map(|admitted| admitted.permission.clone()),
+        decision,
+        rules_version,
+        permission,
         result: None,
     })
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use super::record::entry;
 use super::turns::Turns;
-use crate::admission::{Admission, Admitted, Judge, Judged, Objection, OnDeny, ToolAdmissionDenied};
+use crate::admission::{
+    Admission, AdmissionNote, Admitted, Judge, Judged, Objection, OnDeny, ToolAdmissionDenied,
+};
 use crate::approvals::Approved;
 use crate::audit::{AuditLog, Durability};
 use crate::planner::Planner;
@@ -60,8 +62,9 @@ impl Stage for ToolLock {
                 Some(leaf) => Some(self.turns.take(&leaf.manifest.tool_id, &call.request.cancel).await?),
                 None => None,
             };
-            let admitted = Some(judged.note(sequence, approved));
-            let result = next.run(Call { admitted, ..call }).await;
+            let note = Some(judged.note(sequence, approved));
+            let admitted = Admitted { note, context: Arc::clone(&judged.context) };
+            let result = next.run(Call { admitted: Some(admitted), ..call }).await;
             counters.ended(session, &judged.counted, &result);
             result.map(|reply| Reply { loop_notice: judged.counted.notice, ..reply })
         })
@@ -126,14 +129,11 @@ impl ToolLock {
         &self,
         call: &Call<'_>,
         event: Event,
-        admitted: Admitted,
+        note: AdmissionNote,
         kind: ErrorKind,
     ) -> Result<(), Fault> {
-        let mut entry = entry(call, &self.vault)?;
+        let mut entry = entry(call, Some(note), &self.vault)?;
         entry.event = event;
-        entry.decision = Some(admitted.decision);
-        entry.rules_version = Some(admitted.rules_version);
-        entry.permission = Some(admitted.permission);
         entry.result = Some(CallResult { ok: false, kind: Some(kind), duration_us: 0, output_hash: None });
         self.audit.append(call.request.session, entry, Durability::OnDisk).await?;
         call.trail.note();

@@ -19,27 +19,28 @@ impl Dispatch {
         if let Err(fault) = self.fits(call, &wanted) {
             return refused(fault);
         }
+        let UpstreamCall { server, action, arguments, timeout } = wanted;
         let leaf = call.plan().tools().first().filter(|leaf| leaf.form == Form::Upstream);
         let cancel = call.request.cancel.clone();
         let answer = self.upstreams.request(
             Wanted {
-                server: &wanted.server,
-                action: &wanted.action,
-                params: wanted.params(),
+                server: &server,
+                action: &action,
+                params: action.params(arguments),
                 planned: leaf.map(|leaf| (&leaf.manifest.tool_id, leaf.integrity)),
             },
             Arc::clone(&call.request.relay),
             cancel.fired(),
         );
-        let own = wanted.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let own = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let answer = match own {
             None => answer.await,
             Some(limit) => tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
-                Err(McpError::Timeout { server: wanted.server.clone(), seconds: limit.as_secs() })
+                Err(McpError::Timeout { server: server.clone(), seconds: limit.as_secs() })
             }),
         };
         match answer {
-            Ok(answer) => reply(answer, &wanted.action),
+            Ok(answer) => reply(answer, &action),
             Err(error) => refused(upstream::fault(&error)),
         }
     }

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::definition::Listing;
 use crate::error::McpError;
-use crate::server::{Reach, Server};
+use crate::server::{Reach, Server, ServerName};
 use page::{Agreement, Sheet};
 
 pub use page::Page;
@@ -37,7 +37,7 @@ const MOST_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Book {
     spaces: Arc<Spaces>,
-    pages: Mutex<HashMap<String, Held>>,
+    pages: Mutex<HashMap<ServerName, Held>>,
 }
 
 #[derive(Debug)]
@@ -45,9 +45,16 @@ struct Held {
     /// The lull in which the file was last seen to be as it was read.
     quiet: Option<Quiet>,
     seen: Seen,
-    /// How the server was reached then.
+    /// Whose server it was then, and how it was reached.
+    space: Space,
     reach: Reach,
     page: Option<Arc<Page>>,
+}
+
+impl Held {
+    fn is_of(&self, server: &Server) -> bool {
+        self.space == server.space && self.reach == server.reach
+    }
 }
 
 /// What a person says yes to.
@@ -67,25 +74,28 @@ impl Book {
 
     /// What is known about a server as it is reached now; nothing where it was never asked.
     pub fn page(&self, server: &Server) -> Result<Option<Arc<Page>>, McpError> {
-        let Ok(folder) = self.folder() else { return Ok(None) };
-        let name = self.name(server);
-        let path = folder.file(&name);
         let quiet = self.spaces.lull();
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_still = |held: &Held| {
-            let is_same = (quiet.is_some() && held.quiet == quiet) || held.seen.is_still(&path);
-            is_same && held.reach == server.reach
-        };
-        let held = if let Some(held) = pages.remove(&name).filter(is_still) {
+        if let Some(held) = pages.get(&server.name)
+            && quiet.is_some()
+            && held.quiet == quiet
+            && held.is_of(server)
+        {
+            return Ok(held.page.clone());
+        }
+        let Ok(folder) = self.folder() else { return Ok(None) };
+        let path = folder.file(&self.name(server));
+        let is_still = |held: &Held| held.is_of(server) && held.seen.is_still(&path);
+        let held = if let Some(held) = pages.remove(&server.name).filter(is_still) {
             Held { quiet, ..held }
         } else {
             let seen = Seen::of(&path).map_err(McpError::store)?;
             let page = self.sheet(&folder, server)?.map(|sheet| Arc::new(sheet.page()));
             let page = page.filter(|page| page.reach == server.reach_digest());
-            Held { quiet, seen, reach: server.reach.clone(), page }
+            Held { quiet, seen, space: server.space, reach: server.reach.clone(), page }
         };
         let page = held.page.clone();
-        pages.insert(name, held);
+        pages.insert(server.name.clone(), held);
         Ok(page)
     }
 

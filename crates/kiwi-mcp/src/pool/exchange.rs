@@ -16,10 +16,11 @@ use tokio::net::unix::pipe::Sender;
 use super::calls::InFlight;
 use super::failure::{Trouble, of_protocol, of_request, unavailable};
 use super::handler::{capability, offered};
-use super::lane::{FAREWELL, Lane, line};
+use super::lane::{FAREWELL, line, withdraw};
 use super::live::Live;
 use crate::error::McpError;
 use crate::relay::{Asked, Relay};
+use crate::stream::Outgoing;
 
 /// How often a server may answer with questions.
 const MOST_ROUNDS: usize = 10;
@@ -142,7 +143,7 @@ impl Asking<'_> {
     }
 
     /// The same by the short way.
-    async fn shortly(self, lane: &Lane<Sender>, params: &Value) -> Result<Exchanged, Trouble> {
+    async fn shortly(self, lane: &Outgoing<Sender>, params: &Value) -> Result<Exchanged, Trouble> {
         let Self { live, flight, method, .. } = self;
         let (id, answered) = flight.expect().ok_or(Trouble::Gone)?;
         let mut meta = live.about.envelope.clone();
@@ -221,14 +222,14 @@ impl Asking<'_> {
 
 /// A request by the short way whose answer is waited for. Dropping it tells the server that nobody does any more.
 struct Unanswered<'a> {
-    lane: &'a Lane<Sender>,
+    lane: &'a Outgoing<Sender>,
     id: Option<i64>,
 }
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.lane.withdraw(id);
+            withdraw(self.lane, id);
         }
     }
 }

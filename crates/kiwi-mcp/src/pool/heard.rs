@@ -11,9 +11,6 @@ use std::sync::Arc;
 
 use super::calls::{CallKey, Calls};
 
-/// The longest message that is read.
-pub(super) const LONGEST: usize = 16 << 20;
-
 /// A message of JSON-RPC, whatever it is.
 #[derive(Debug, Deserialize)]
 pub(super) struct Heard {

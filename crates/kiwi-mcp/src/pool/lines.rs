@@ -7,21 +7,17 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::calls::Calls;
-use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
-use super::lane::{Lane, Pipe};
+use super::heard::{Form, Heard, Sorted, is_answer, note};
+use crate::stream::{Incoming, LONGEST, Outgoing, Read};
 
 /// A connection over two streams.
 pub(super) struct Lines<R, W> {
-    read: BufReader<R>,
-    write: Pipe<W>,
-    line: Vec<u8>,
-    /// The rest of the line is thrown away: it is too long.
-    is_skipping: bool,
+    incoming: Incoming<R>,
+    outgoing: Outgoing<W>,
     /// Messages that came together.
     queue: VecDeque<ServerJsonRpcMessage>,
     /// The request whose answer the library wants in another form than the server's.
@@ -38,14 +34,16 @@ pub(super) struct Lines<R, W> {
 /// So many messages are read before others get their turn.
 const IN_A_ROW: usize = 64;
 
-impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     /// A connection; `patience` is how long a server may take to say which revisions it speaks.
     pub fn new(read: R, write: W, calls: Arc<Calls>, patience: Duration) -> Self {
         Self {
-            read: BufReader::with_capacity(64 << 10, read),
-            write: Arc::new(Mutex::new(Some(write))),
-            line: Vec::new(),
-            is_skipping: false,
+            incoming: Incoming::new(read),
+            outgoing: Outgoing::new(write),
             queue: VecDeque::new(),
             opening: None,
             patience,
@@ -56,46 +54,8 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
     }
 
     /// The way for requests that do not go through the library.
-    pub fn lane(&self) -> Lane<W>
-    where
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
-        Lane::new(Arc::clone(&self.write))
-    }
-
-    /// Reads until a line is whole; `false` at the end. Can be dropped at any time: what was read stays.
-    async fn fill(&mut self) -> bool {
-        loop {
-            let Ok(available) = self.read.fill_buf().await else { return false };
-            if available.is_empty() {
-                return false;
-            }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let taken = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
-            let was_skipping = self.is_skipping;
-            if !was_skipping {
-                if self.line.len() + taken.len() > LONGEST {
-                    self.is_skipping = true;
-                    self.line = Vec::new();
-                } else {
-                    self.line.extend_from_slice(taken);
-                }
-            }
-            let count = taken.len() + usize::from(end.is_some());
-            self.read.consume(count);
-            if self.is_skipping && !was_skipping {
-                self.overlong();
-            }
-            if end.is_some() {
-                if std::mem::take(&mut self.is_skipping) {
-                    if !self.queue.is_empty() {
-                        return true;
-                    }
-                    continue;
-                }
-                return true;
-            }
-        }
+    pub fn lane(&self) -> Outgoing<W> {
+        self.outgoing.clone()
     }
 
     /// An answer that is too long is an answer all the same, if it is clear to which call.
@@ -109,16 +69,8 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
         }
     }
 
-    /// Reads the line.
-    fn digest(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        let text = line.strip_suffix(b"\r").unwrap_or(&line);
-        // What is no message is somebody's stray output.
-        let heard = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(b'[') => serde_json::from_slice::<Vec<Heard>>(text).unwrap_or_default(),
-            Some(b'{') => serde_json::from_slice::<Heard>(text).into_iter().collect(),
-            _ => Vec::new(),
-        };
+    /// Sees to what a line has told.
+    fn sort(&mut self, heard: Vec<Heard>) {
         for message in heard {
             if let Some(id) = message.answers() {
                 if self.given_up.as_ref() == Some(&id) {
@@ -137,11 +89,6 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
                 Sorted::Pass(message) => self.queue.push_back(*message),
                 Sorted::Done => {}
             }
-        }
-        // A usual line's buffer is used again; an unusual one's is not kept.
-        if line.capacity() <= 64 << 10 {
-            self.line = line;
-            self.line.clear();
         }
     }
 }
@@ -172,15 +119,9 @@ where
             bytes.push(b'\n');
             bytes
         });
-        let write = Arc::clone(&self.write);
+        let sent = bytes.map(|bytes| self.outgoing.send(bytes));
         async move {
-            let bytes = bytes?;
-            let mut write = write.lock().await;
-            let pipe = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            let written = match pipe.write_all(&bytes).await {
-                Ok(()) => pipe.flush().await,
-                failed => failed,
-            };
+            let written = sent?.await;
             if let Some(calls) = answers {
                 calls.count_answer();
             }
@@ -196,10 +137,15 @@ where
             }
             self.calls.room().await;
             let deadline = self.probe.as_ref().map(|(_, deadline)| *deadline);
-            tokio::select! {
+            let heard = tokio::select! {
                 biased;
-                is_there = self.fill() => if !is_there {
-                    return None;
+                read = self.incoming.next() => match read {
+                    Read::Line(text) => heard(text),
+                    Read::Overlong => {
+                        self.overlong();
+                        continue;
+                    }
+                    Read::End => return None,
                 },
                 () = at(deadline) => {
                     let (id, _) = self.probe.take()?;
@@ -207,8 +153,8 @@ where
                     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer", None);
                     return Some(ServerJsonRpcMessage::error(error, Some(id)));
                 }
-            }
-            self.digest();
+            };
+            self.sort(heard);
             read += 1;
             if read % IN_A_ROW == 0 {
                 tokio::task::yield_now().await;
@@ -217,11 +163,18 @@ where
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        // Whoever still writes to a server that does not read holds the lock; its end will end that too.
-        if let Ok(mut write) = self.write.try_lock() {
-            drop(write.take());
-        }
+        // Whoever still writes to a server that does not read holds it; the server's end will end that too.
+        self.outgoing.close();
         Ok(())
+    }
+}
+
+/// The messages of a line. What is no message is somebody's stray output.
+fn heard(text: &[u8]) -> Vec<Heard> {
+    match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'[') => serde_json::from_slice(text).unwrap_or_default(),
+        Some(b'{') => serde_json::from_slice(text).into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -15,9 +15,9 @@ use super::calls::Calls;
 use super::failure::unavailable;
 use super::follow::Followed;
 use super::handler::{Handler, implementation};
-use super::lane::Lane;
 use super::oauth::Access;
 use crate::error::McpError;
+use crate::stream::Outgoing;
 
 /// How long the end of one half of a connection may take to be followed by the other's.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ pub(super) struct Live {
     pub server: String,
     pub peer: Peer<RoleClient>,
     /// The short way of requests, where it is a process.
-    pub lane: Option<Lane<Sender>>,
+    pub lane: Option<Outgoing<Sender>>,
     pub calls: Arc<Calls>,
     /// What it said about itself.
     pub about: About,
@@ -71,7 +71,7 @@ pub(super) struct Parts {
     pub generation: u64,
     pub service: RunningService<RoleClient, Handler>,
     pub serving: Option<Serving>,
-    pub lane: Option<Lane<Sender>>,
+    pub lane: Option<Outgoing<Sender>>,
     pub calls: Arc<Calls>,
     pub access: Option<Arc<Access>>,
 }

@@ -17,7 +17,6 @@ use tokio::sync::watch;
 use super::calls::Calls;
 use super::failure::{Trouble, of_start, unauthorized, unavailable};
 use super::handler::Handler;
-use super::heard::LONGEST;
 use super::lines::Lines;
 use super::live::{Parts, exit_of, with_words};
 use super::oauth::Access;
@@ -26,6 +25,7 @@ use super::surroundings::Surroundings;
 use super::wire::Wire;
 use crate::error::McpError;
 use crate::server::{HttpAuth, Server};
+use crate::stream::LONGEST;
 
 /// How often a person is asked for access before it is given up.
 const MOST_LOGINS: usize = 3;

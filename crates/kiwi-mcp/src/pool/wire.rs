@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use super::calls::Calls;
 use super::events::Events;
-use super::heard::{Form, Heard, LONGEST, Sorted, is_answer, note};
+use super::heard::{Form, Heard, Sorted, is_answer, note};
+use crate::stream::LONGEST;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";

@@ -41,7 +41,7 @@ struct Held {
     /// The lull in which the files were last seen to be as they were read.
     quiet: Option<Quiet>,
     files: Vec<Settings>,
-    servers: Arc<BTreeMap<ServerName, Server>>,
+    servers: Arc<BTreeMap<ServerName, Arc<Server>>>,
     shadowed: Arc<Vec<Server>>,
 }
 
@@ -52,7 +52,7 @@ impl Registry {
     }
 
     /// Every server by its name; a project's hides a user's of the same name.
-    pub fn servers(&self) -> Result<Arc<BTreeMap<ServerName, Server>>, McpError> {
+    pub fn servers(&self) -> Result<Arc<BTreeMap<ServerName, Arc<Server>>>, McpError> {
         self.held(|held| Arc::clone(&held.servers))
     }
 
@@ -62,7 +62,7 @@ impl Registry {
     }
 
     /// One server.
-    pub fn server(&self, name: &str) -> Result<Server, McpError> {
+    pub fn server(&self, name: &str) -> Result<Arc<Server>, McpError> {
         let servers = self.servers()?;
         let known = ServerName::parse(name).ok().and_then(|name| servers.get(&name).cloned());
         known.ok_or_else(|| McpError::UnknownServer {
@@ -162,7 +162,7 @@ impl Registry {
                 match servers.entry(name) {
                     std::collections::btree_map::Entry::Occupied(_) => shadowed.push(server),
                     std::collections::btree_map::Entry::Vacant(place) => {
-                        place.insert(server);
+                        place.insert(Arc::new(server));
                     }
                 }
             }

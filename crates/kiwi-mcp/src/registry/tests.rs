@@ -35,7 +35,7 @@ impl World {
     }
 }
 
-fn names(servers: &BTreeMap<ServerName, Server>) -> Vec<&str> {
+fn names<S>(servers: &BTreeMap<ServerName, S>) -> Vec<&str> {
     servers.keys().map(ServerName::as_str).collect()
 }
 
@@ -56,7 +56,7 @@ fn both_files_are_read_and_the_projects_wins() {
     let github = world.registry.server("github").unwrap();
     assert_eq!((github.space, github.isolation), (Space::Project, Isolation::Sandboxed));
     assert_eq!(github.idle_timeout, Duration::from_secs(5));
-    let Reach::Stdio { command, args, env, cwd } = github.reach else { panic!("stdio") };
+    let Reach::Stdio { command, args, env, cwd } = github.reach.clone() else { panic!("stdio") };
     assert_eq!((command.as_str(), args.len(), env.len(), cwd), ("npx", 2, 1, None));
     let docs = world.registry.server("docs").unwrap();
     assert_eq!(docs.isolation, Isolation::Standard);
@@ -144,7 +144,7 @@ fn entries_come_and_go_and_the_rest_stays() {
     server.description = Some("does: things # well".into());
     server.timeout = Duration::from_secs(5);
     world.registry.add(Space::Project, std::slice::from_ref(&server)).unwrap();
-    assert_eq!(world.registry.server("b-2").unwrap(), server);
+    assert_eq!(*world.registry.server("b-2").unwrap(), server);
     let twice = world.registry.add(Space::Project, std::slice::from_ref(&server)).unwrap_err();
     assert!(matches!(twice, McpError::BadEntry { .. }), "{twice}");
     let text = world.text(Space::Project);

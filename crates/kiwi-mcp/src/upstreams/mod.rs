@@ -100,7 +100,7 @@ impl Upstreams {
     }
 
     /// Every server, by name.
-    pub fn servers(&self) -> Result<Arc<BTreeMap<ServerName, Server>>, McpError> {
+    pub fn servers(&self) -> Result<Arc<BTreeMap<ServerName, Arc<Server>>>, McpError> {
         self.registry.servers()
     }
 
@@ -120,13 +120,8 @@ impl Upstreams {
     }
 
     /// The server of a name.
-    pub fn server(&self, name: &str) -> Result<Server, McpError> {
-        let servers = self.servers()?;
-        let found = ServerName::parse(name).ok().and_then(|name| servers.get(&name).cloned());
-        found.ok_or_else(|| McpError::UnknownServer {
-            name: name.to_owned(),
-            known: servers.keys().map(ToString::to_string).collect(),
-        })
+    pub fn server(&self, name: &str) -> Result<Arc<Server>, McpError> {
+        self.registry.server(name)
     }
 
     /// The tool that an id names, where it names one of a server; `Err` while it is in quarantine.
@@ -146,7 +141,8 @@ impl Upstreams {
 
     /// The definition of a server's tool, as it stands in the book.
     pub fn definition(&self, server: &str, tool: &str) -> Option<Value> {
-        let page = self.book.page(&self.server(server).ok()?).ok()??;
+        let server = self.server(server).ok()?;
+        let page = self.book.page(&server).ok()??;
         Some(page.tool(tool)?.definition.document())
     }
 
@@ -229,7 +225,7 @@ impl Upstreams {
     /// The servers that said they can do something beside tools: `prompts`, `resources`, `completions`.
     pub fn able(&self, capability: &str) -> Vec<ServerName> {
         let servers = self.servers().unwrap_or_default();
-        let is_able = |server: &&Server| {
+        let is_able = |server: &&Arc<Server>| {
             let page = self.book.page(server).ok().flatten();
             page.is_some_and(|page| {
                 page.listing.capabilities.get(capability).is_some_and(|has| !has.is_null())
@@ -302,7 +298,7 @@ impl Upstreams {
             .map_err(|problem| McpError::Untrusted { server: server.name.to_string(), problem })
     }
 
-    fn named<'a>(&self, id: &'a ToolId) -> Result<Option<(Named<'a>, Server)>, McpError> {
+    fn named<'a>(&self, id: &'a ToolId) -> Result<Option<(Named<'a>, Arc<Server>)>, McpError> {
         let Some(named) = Named::read(id) else { return Ok(None) };
         let Some(name) = named.server() else { return Ok(None) };
         Ok(self.servers()?.get(&name).cloned().map(|server| (named, server)))

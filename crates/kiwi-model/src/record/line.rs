@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt::Write as _;
 
 use super::{CallResult, ChainEntry, DecisionNote, LockNote, PermissionNote, Record};
 use crate::canonical::{write_digest, write_string, write_value};
-use crate::{CanonicalError, Digest, Hasher};
+use crate::{CanonicalError, Digest, Hasher, Version};
 
 /// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,7 +128,9 @@ fn write(out: &mut String, seq: u64, record: &Record, prev: Option<Digest>) -> R
     object.number("seq", seq)?;
     object.text("session", &record.session);
     object.text("tool", &record.tool);
-    object.optional_text("version", record.version.as_ref().map(ToString::to_string).as_deref());
+    if let Some(version) = &record.version {
+        object.version("version", version);
+    }
     object.end();
     Ok(place)
 }
@@ -137,7 +140,7 @@ fn chain(out: &mut String, links: &[ChainEntry]) {
         let mut object = Object::begin(out);
         object.digest("integrity", Some(link.integrity));
         object.text("tool_id", link.tool_id.as_str());
-        object.text("version", &link.version.to_string());
+        object.version("version", &link.version);
         object.end();
     });
 }
@@ -235,6 +238,13 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// A version has nothing to escape.
+    fn version(&mut self, name: &str, value: &Version) {
+        self.key(name);
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "\"{value}\"");
+    }
+
     fn digest(&mut self, name: &str, value: Option<Digest>) {
         if let Some(value) = value {
             self.key(name);
@@ -243,11 +253,12 @@ impl<'a> Object<'a> {
     }
 
     fn number(&mut self, name: &str, value: u64) -> Result<(), CanonicalError> {
-        let text = value.to_string();
         if i64::try_from(value).is_err() {
-            return Err(CanonicalError::IntegerRange(text));
+            return Err(CanonicalError::IntegerRange(value.to_string()));
         }
-        self.raw(name, &text);
+        self.key(name);
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "{value}");
         Ok(())
     }
 

@@ -54,10 +54,10 @@ impl Entry {
         }
     }
 
-    /// Whether it is something to call, rather than something that others run on.
+    /// Whether it is something to call.
     pub fn is_callable(&self) -> bool {
         match &self.source {
-            Source::Tool(tool) => !matches!(tool.manifest.tool_type.as_str(), "primitive" | "runtime"),
+            Source::Tool(tool) => is_callable(tool),
             Source::Text(_) => false,
         }
     }
@@ -70,6 +70,11 @@ impl Entry {
         };
         format!("{} {} {} {content}", self.kind.as_str(), self.space.as_str(), self.id)
     }
+}
+
+/// Whether a tool is something to call, rather than something that others run on.
+pub(crate) fn is_callable(tool: &Tool) -> bool {
+    !matches!(tool.manifest.tool_type.as_str(), "primitive" | "runtime")
 }
 
 fn line(text: &str) -> String {

@@ -6,7 +6,7 @@ mod entry;
 mod shelf;
 
 pub(crate) use board::Board;
-pub(crate) use entry::{Entry, Source};
+pub(crate) use entry::{Entry, Source, is_callable};
 pub(crate) use shelf::{Reading, Shelf};
 
 use kiwi_gate::Kernel;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::answer;
 use crate::calls::{Asking, Step};
-use crate::catalogue::{Catalogue, Entry, Source};
+use crate::catalogue::{Catalogue, Entry, Source, is_callable};
 use crate::client::Client;
 use crate::server::Server;
 
@@ -48,14 +48,14 @@ pub(crate) fn native_tool(entry: &Entry) -> Option<Tool> {
 pub(crate) async fn call(
     server: &Arc<Server>,
     client: &Client,
-    params: CallToolRequestParams,
+    mut params: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     if !is_known(server, &params.name).await {
         let shown: String = params.name.chars().take(100).collect();
         return Err(ErrorData::invalid_params(format!("there is no tool `{shown}`"), None));
     }
-    let arguments = params.arguments.clone().unwrap_or_default();
+    let arguments = params.arguments.take().unwrap_or_default();
     let asking = Asking {
         context,
         about: json!(["direct", params.name, arguments]),
@@ -88,6 +88,5 @@ async fn is_known(server: &Server, name: &str) -> bool {
         return true;
     }
     let offered = upstreams.tool(&tool.id).ok().flatten();
-    offered.is_some_and(|tool| native_tool(&Entry::of_tool(tool)).is_some())
-        || has(&*server.shelf.fresh().await)
+    offered.is_some_and(|tool| is_callable(&tool)) || has(&*server.shelf.fresh().await)
 }

@@ -143,8 +143,28 @@ impl Automaton {
     }
 
     /// Whether these characters, and no more, are matched.
-    pub fn matches(&self, read: impl Iterator<Item = char>) -> bool {
-        self.accepts(&self.after(read))
+    pub fn matches(&self, mut read: impl Iterator<Item = char>) -> bool {
+        if !self.begins.iter().all(|own| read.next() == Some(*own)) {
+            return false;
+        }
+        let mut now = self.closed(vec![self.begins.len()]);
+        loop {
+            // Most patterns end with what matches anything.
+            if now.iter().any(|at| self.accepts_all(*at)) {
+                return true;
+            }
+            match read.next() {
+                None => return self.accepts(&now),
+                Some(_) if now.is_empty() => return false,
+                Some(c) => now = self.step(&now, c),
+            }
+        }
+    }
+
+    /// Whether everything is matched from a state on: it leads back to itself by any character, and to the end by none.
+    fn accepts_all(&self, at: usize) -> bool {
+        let leads_back = |state: &State| state.edges.iter().any(|(on, to)| *to == at && on.is_any());
+        self.state(at).is_some_and(leads_back) && self.closed(vec![at]).contains(&self.last())
     }
 
     pub fn accepts(&self, states: &[usize]) -> bool {

@@ -29,10 +29,14 @@ impl std::fmt::Display for Witness {
 }
 
 /// Whether everything that `inner` matches is matched by one of `outer`.
-pub(crate) fn contains(outer: &[Glob], inner: &Glob) -> Result<(), Witness> {
+pub(crate) fn contains<'g>(
+    outer: impl IntoIterator<Item = &'g Glob>,
+    inner: &'g Glob,
+) -> Result<(), Witness> {
+    let mut outer = outer.into_iter();
     if let Some(only) = inner.automaton.only() {
         // Most are no patterns at all, and then there is nothing to search for.
-        let is_matched = outer.iter().any(|glob| glob.automaton.matches(only.iter().copied()));
+        let is_matched = outer.any(|glob| glob.automaton.matches(only.iter().copied()));
         return if is_matched { Ok(()) } else { Err(Witness::Text(only.iter().collect())) };
     }
     let globs: Vec<&Glob> = std::iter::once(inner).chain(outer).collect();

@@ -15,6 +15,11 @@ impl Set {
         Self(vec![(0, LAST)])
     }
 
+    /// Whether every character is in it.
+    pub fn is_any(&self) -> bool {
+        self.0.as_slice() == [(0, LAST)]
+    }
+
     pub fn add(&mut self, from: char, to: char) {
         self.0.push((u32::from(from), u32::from(to)));
     }

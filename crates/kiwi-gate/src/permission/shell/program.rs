@@ -121,17 +121,13 @@ impl Entry {
         let alike = |other: &&Self| {
             (other.is_path == self.is_path || (!other.is_path && other.program.as_str() == "*"))
                 && other.args.len() <= self.args.len()
-                && other
-                    .args
-                    .iter()
-                    .zip(&self.args)
-                    .all(|(other, own)| contains(std::slice::from_ref(other), own).is_ok())
+                && other.args.iter().zip(&self.args).all(|(other, own)| contains([other], own).is_ok())
         };
         let outer: Vec<&Self> = outer.iter().filter(alike).collect();
         if outer.iter().any(|other| other.program.as_str() == "*") {
             return Ok(());
         }
-        let programs: Vec<Glob> = outer.iter().map(|other| other.program.clone()).collect();
-        contains(&programs, &self.program).map_err(|witness| witness.to_string())
+        contains(outer.iter().map(|other| &other.program), &self.program)
+            .map_err(|witness| witness.to_string())
     }
 }

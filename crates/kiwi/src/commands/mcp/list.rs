@@ -21,7 +21,7 @@ impl Args {
         let registry = rooms::registry(context);
         let servers = registry.servers().map_err(|error| error.fault())?;
         let shadowed = registry.shadowed().map_err(|error| error.fault())?;
-        let all = servers.values().map(|server| (server, false));
+        let all = servers.values().map(|server| (&**server, false));
         let all: Vec<(&Server, bool)> = all.chain(shadowed.iter().map(|server| (server, true))).collect();
         if self.json {
             let rows: Vec<Value> =

@@ -30,7 +30,7 @@ impl Args {
             .with_hint("`auth: oauth` in mcp_registry.yaml says that a server does"));
         }
         context.browser.open_for_business();
-        let patient = Server { start_timeout: PATIENCE, ..server };
+        let patient = Server { start_timeout: PATIENCE, ..(*server).clone() };
         let connected = Context::wait(async {
             upstreams.pool().reset(&patient.name);
             let connected = upstreams.pool().connect(&patient).await;

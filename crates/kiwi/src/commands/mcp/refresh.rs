@@ -22,7 +22,7 @@ impl Args {
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let upstreams = context.kernel.upstreams();
         let names: Vec<ServerName> = match &self.server {
-            Some(name) => vec![upstreams.server(name).map_err(|error| rooms::fault(&error))?.name],
+            Some(name) => vec![upstreams.server(name).map_err(|error| rooms::fault(&error))?.name.clone()],
             None => upstreams.servers().map_err(|error| rooms::fault(&error))?.keys().cloned().collect(),
         };
         let asked = rooms::refresh(context, names)?;

@@ -37,7 +37,7 @@ impl Args {
     /// Shows, and decides where that was asked for.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let registry = rooms::registry(context);
-        let servers: Vec<Server> = match &self.server {
+        let servers: Vec<Arc<Server>> = match &self.server {
             Some(name) => vec![registry.server(name).map_err(|error| error.fault())?],
             None => registry.servers().map_err(|error| error.fault())?.values().cloned().collect(),
         };
@@ -64,7 +64,7 @@ impl Args {
         Ok(self.tell(&pages))
     }
 
-    fn forget(&self, context: &Context, servers: &[Server]) -> Result<ExitCode, Fault> {
+    fn forget(&self, context: &Context, servers: &[Arc<Server>]) -> Result<ExitCode, Fault> {
         let book = rooms::book(context);
         for server in servers {
             let was_known = book.forget(server).map_err(|error| error.fault())?;
@@ -79,7 +79,11 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn decide(&self, context: &Context, pages: Vec<(Server, Option<Arc<Page>>)>) -> Result<ExitCode, Fault> {
+    fn decide(
+        &self,
+        context: &Context,
+        pages: Vec<(Arc<Server>, Option<Arc<Page>>)>,
+    ) -> Result<ExitCode, Fault> {
         let book = rooms::book(context);
         let mut decided = Vec::new();
         for (server, page) in pages {
@@ -119,7 +123,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn tell(&self, pages: &[(Server, Option<Arc<Page>>)]) -> ExitCode {
+    fn tell(&self, pages: &[(Arc<Server>, Option<Arc<Page>>)]) -> ExitCode {
         let fault = waiting(pages);
         if self.json {
             printer::json(&printer::with_status(object(pages), fault.as_ref()));
@@ -133,7 +137,7 @@ impl Args {
 }
 
 /// That something waits, as a fault.
-fn waiting(pages: &[(Server, Option<Arc<Page>>)]) -> Option<Fault> {
+fn waiting(pages: &[(Arc<Server>, Option<Arc<Page>>)]) -> Option<Fault> {
     let known = pages.iter().filter_map(|(server, page)| Some((server, page.as_ref()?.waiting().count())));
     let waiting: Vec<_> = known.filter(|(_, count)| *count > 0).collect();
     let (first, _) = waiting.first()?;
@@ -147,7 +151,7 @@ fn waiting(pages: &[(Server, Option<Arc<Page>>)]) -> Option<Fault> {
 }
 
 /// Asks about each tool that waits.
-fn ask(context: &Context, pages: Vec<(Server, Option<Arc<Page>>)>) -> Result<ExitCode, Fault> {
+fn ask(context: &Context, pages: Vec<(Arc<Server>, Option<Arc<Page>>)>) -> Result<ExitCode, Fault> {
     let book = rooms::book(context);
     let mut has_decided = false;
     let mut now = Vec::new();
@@ -227,7 +231,7 @@ fn unknown(server: &Server) -> Fault {
         .with_hint(format!("`kiwi mcp refresh {}` asks it", server.name))
 }
 
-fn object(pages: &[(Server, Option<Arc<Page>>)]) -> Value {
+fn object(pages: &[(Arc<Server>, Option<Arc<Page>>)]) -> Value {
     let tool = |noted: &Noted| {
         json!({
             "name": noted.name(),

@@ -22,11 +22,11 @@ impl Args {
     /// Lists them.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let upstreams = context.kernel.upstreams();
-        let servers: Vec<Server> = match &self.server {
+        let servers: Vec<Arc<Server>> = match &self.server {
             Some(name) => vec![upstreams.server(name).map_err(|error| rooms::fault(&error))?],
             None => upstreams.servers().map_err(|error| rooms::fault(&error))?.values().cloned().collect(),
         };
-        let mut known: Vec<(Server, Arc<Page>)> = Vec::new();
+        let mut known: Vec<(Arc<Server>, Arc<Page>)> = Vec::new();
         for server in servers {
             match rooms::offered(context, &server)? {
                 Some(page) => known.push((server, page)),
@@ -39,7 +39,7 @@ impl Args {
                 None => {}
             }
         }
-        let tools: Vec<(&Server, &Noted)> = known
+        let tools: Vec<(&Arc<Server>, &Noted)> = known
             .iter()
             .flat_map(|(server, page)| page.tools.iter().map(move |noted| (server, noted)))
             .collect();
