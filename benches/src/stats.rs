@@ -77,23 +77,30 @@ pub type Side<'a> = Box<dyn FnMut() -> Result<Duration> + 'a>;
 
 /// Runs all sides in turn, each `turns` times after a tenth of that as warm-up; the samples of each, in that order.
 pub fn rotate(turns: usize, sides: &mut [Side<'_>]) -> Result<Vec<Samples>> {
-    if turns == 0 || sides.is_empty() {
+    rotate_rows(turns, 1, sides)
+}
+
+/// The same, each side `row` times before the next one's turn: as somebody finds it who asks one of them and no other.
+pub fn rotate_rows(turns: usize, row: usize, sides: &mut [Side<'_>]) -> Result<Vec<Samples>> {
+    if turns == 0 || row == 0 || sides.is_empty() {
         bail!("nothing to measure");
     }
-    for _ in 0..turns.div_ceil(10) {
-        for side in &mut *sides {
+    for side in &mut *sides {
+        for _ in 0..turns.div_ceil(10) {
             side()?;
         }
     }
     let mut samples = vec![Samples::default(); sides.len()];
-    for turn in 0..turns {
+    for turn in 0..turns.div_ceil(row) {
         // Another one goes first each time, and every other time the order is reversed: nobody always follows the
         // same neighbour.
         let order = (0..sides.len()).map(|place| (place + turn) % sides.len());
         let order: Vec<usize> = if turn % 2 == 0 { order.collect() } else { order.rev().collect() };
         for at in order {
             if let (Some(side), Some(samples)) = (sides.get_mut(at), samples.get_mut(at)) {
-                samples.push(side()?);
+                for _ in 0..row.min(turns - turn * row) {
+                    samples.push(side()?);
+                }
             }
         }
     }
@@ -133,6 +140,24 @@ mod tests {
         )
         .expect("samples");
         assert_eq!((a, b, first.count(), second.count()), (22, 22, 20, 20));
+    }
+
+    #[test]
+    fn a_row_is_not_interrupted_and_the_last_one_may_be_shorter() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let note = |who: usize| {
+            side({
+                let asked = &asked;
+                move || {
+                    asked.borrow_mut().push(who);
+                    Ok(())
+                }
+            })
+        };
+        let mut sides = [note(0), note(1)];
+        let samples = rotate_rows(5, 3, &mut sides).expect("samples");
+        assert_eq!(samples.iter().map(Samples::count).collect::<Vec<_>>(), [5, 5]);
+        assert_eq!(*asked.borrow(), [0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1]);
     }
 
     #[test]

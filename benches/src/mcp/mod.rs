@@ -20,12 +20,15 @@ use std::time::Duration;
 use crate::Setup;
 use crate::report::{Report, figures, say};
 use crate::row::Unit;
-use crate::stats::{Samples, Side, rotate};
+use crate::stats::{Samples, Side, rotate_rows};
 use subject::place;
 
 /// Calls of each side, where a call takes microseconds; and where it takes milliseconds.
 const CALLS: usize = 3000;
 const SLOW_CALLS: usize = 150;
+/// So many calls of one side in a row, as a client makes them that talks to one server and to no other.
+const ROW: usize = 100;
+const SLOW_ROW: usize = 30;
 /// Calls that are on their way at once, and how many in all.
 const WIDE: u64 = 32;
 const FLOOD: u64 = 6400;
@@ -63,8 +66,8 @@ fn text(number: usize) -> String {
     text
 }
 
-/// Calls each in turn.
-fn compare(subjects: &mut [Subject], turns: usize) -> Result<Vec<Samples>> {
+/// Calls each in turn, `row` times before the next one.
+fn compare(subjects: &mut [Subject], turns: usize, row: usize) -> Result<Vec<Samples>> {
     let mut sides: Vec<Side<'_>> = Vec::new();
     for subject in subjects {
         let mut number = 0;
@@ -73,7 +76,7 @@ fn compare(subjects: &mut [Subject], turns: usize) -> Result<Vec<Samples>> {
             subject.call(&text(number))
         }));
     }
-    rotate(turns, &mut sides)
+    rotate_rows(turns, row, &mut sides)
 }
 
 /// What Kiwi adds between an agent and a server, both over pipes. In memory, the disk costs nothing: what is left is
@@ -99,7 +102,7 @@ fn over_pipes(report: &mut Report, setup: &Setup, upstream: &Path) -> Result<()>
             kiwi(setup, &disk_project, &disk_home).args(["mcp", "--direct"]),
         )?,
     ];
-    let samples = compare(&mut subjects, CALLS)?;
+    let samples = compare(&mut subjects, CALLS, ROW)?;
     let [direct, bare, gate, disk] = samples.as_slice() else { anyhow::bail!("a side is missing") };
     report.tell(
         "over pipes: a call of the upstream itself",
@@ -111,6 +114,14 @@ fn over_pipes(report: &mut Report, setup: &Setup, upstream: &Path) -> Result<()>
     report.judge("  added by the pool alone", added(bare), Unit::Microseconds, 50.0, figures(bare));
     report.judge("  added by the whole of Kiwi", added(gate), Unit::Microseconds, 110.0, figures(gate));
     report.tell("  the same with the wait for the disk", added(disk), Unit::Microseconds, figures(disk));
+    // The same where every call finds its processes asleep, and the caches full of others.
+    let seldom = compare(&mut subjects, CALLS, 1)?;
+    if let [direct, bare, gate, _] = seldom.as_slice() {
+        for (what, samples) in [("the pool alone", bare), ("the whole of Kiwi", gate)] {
+            let what = format!("  the same in turn with others, call by call: {what}");
+            report.tell(&what, samples.p50() - direct.p50(), Unit::Microseconds, figures(samples));
+        }
+    }
     let start = subjects.get(2).map_or(Duration::MAX, |kiwi| kiwi.start).as_secs_f64() * 1e3;
     report.judge("  Kiwi's start to its first answer", start, Unit::Milliseconds, 50.0, Value::Null);
     for subject in &mut subjects {
@@ -159,7 +170,7 @@ fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers)
         subjects.push(Subject::http(name, "up.echo", &own, "/mcp/direct", process)?);
     }
     subjects.extend(peers.start(upstream, &format!("http://{address}/mcp"), scratch.path())?);
-    let samples = compare(&mut subjects, SLOW_CALLS)?;
+    let samples = compare(&mut subjects, SLOW_CALLS, SLOW_ROW)?;
     let kiwi = samples.get(1).cloned().unwrap_or_default();
     for (subject, samples) in subjects.iter().zip(&samples) {
         let what = format!("over HTTP: a call of {}", subject.name);
