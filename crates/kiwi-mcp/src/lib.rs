@@ -1,7 +1,8 @@
 //! The leash on other MCP servers: one pooled, pinned and policed connection to each.
 //!
 //! **Owns** the list of servers ([`Registry`]), what each of them was seen to offer and what a person agreed to
-//! ([`Book`]), the connections ([`Pool`]), and the three of them together ([`Upstreams`]).
+//! ([`Book`]), the connections ([`Pool`]), and the three of them together ([`Upstreams`]); and messages over byte streams
+//! ([`stream`]), which Kiwi's own face to clients uses as well.
 //!
 //! **Deliberately absent**: policy about callers (the gate has decided before anything is asked of a server), starting
 //! processes and opening connections (both come from `kiwi-exec`), and any type of the protocol library: what crosses

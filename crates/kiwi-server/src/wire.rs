@@ -30,15 +30,6 @@ where
     pub fn new(read: R, write: W) -> Self {
         Self { incoming: Incoming::new(read), outgoing: Outgoing::new(write) }
     }
-
-    /// Writes a message, at once where that is possible.
-    fn say(&self, message: &ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + use<R, W> {
-        let sent = serde_json::to_vec(message).map_err(io::Error::other).map(|mut line| {
-            line.push(b'\n');
-            self.outgoing.send(line)
-        });
-        async move { sent?.await }
-    }
 }
 
 impl<R, W> Transport<RoleServer> for Wire<R, W>
@@ -52,7 +43,7 @@ where
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.say(&message)
+        self.outgoing.send(&message)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -70,7 +61,7 @@ where
                 // It is written to its end, whoever waits.
                 Heard::Wrong(id, why) => {
                     let error = ErrorData::invalid_request(why, None);
-                    drop(self.say(&ServerJsonRpcMessage::error(error, id)));
+                    drop(self.outgoing.send(&ServerJsonRpcMessage::error(error, id)));
                 }
             }
         }

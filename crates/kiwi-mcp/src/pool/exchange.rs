@@ -16,7 +16,7 @@ use tokio::net::unix::pipe::Sender;
 use super::calls::InFlight;
 use super::failure::{Trouble, of_protocol, of_request, unavailable};
 use super::handler::{capability, offered};
-use super::lane::{FAREWELL, line, withdraw};
+use super::lane::{FAREWELL, Message, withdraw};
 use super::live::Live;
 use crate::error::McpError;
 use crate::relay::{Asked, Relay};
@@ -149,9 +149,8 @@ impl Asking<'_> {
         let mut meta = live.about.envelope.clone();
         meta.extend(self.envelope(params));
         meta.set_progress_token(ProgressToken(RequestId::Number(id)));
-        let message = line(id, method, params, &meta).map_err(|_| Trouble::Gone)?;
         let mut unanswered = Unanswered { lane, id: Some(id) };
-        let result = match lane.send(message).await {
+        let result = match lane.send(&Message::new(id, method, params, &meta)).await {
             Ok(()) => tokio::select! {
                 biased;
                 answered = answered => match answered {

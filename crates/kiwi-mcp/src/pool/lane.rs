@@ -6,7 +6,6 @@
 use rmcp::model::RequestMetaObject;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value};
-use std::io;
 use std::time::Duration;
 use tokio::io::AsyncWrite;
 
@@ -23,24 +22,23 @@ pub(super) fn withdraw<W: AsyncWrite + Unpin + Send + 'static>(outgoing: &Outgoi
         serde_json::json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
     let outgoing = outgoing.clone();
     runtime.spawn(async move {
-        let _ = tokio::time::timeout(FAREWELL, outgoing.send(format!("{message}\n").into_bytes())).await;
+        let _ = tokio::time::timeout(FAREWELL, outgoing.send(&message)).await;
     });
 }
 
-/// A request as one line.
-pub(super) fn line(id: i64, method: &str, params: &Value, meta: &RequestMetaObject) -> io::Result<Vec<u8>> {
-    let params = Params { given: params.as_object(), meta };
-    let mut line = serde_json::to_vec(&Message { jsonrpc: "2.0", id, method, params })?;
-    line.push(b'\n');
-    Ok(line)
-}
-
+/// A request, as it is written.
 #[derive(serde::Serialize)]
-struct Message<'a> {
+pub(super) struct Message<'a> {
     jsonrpc: &'static str,
     id: i64,
     method: &'a str,
     params: Params<'a>,
+}
+
+impl<'a> Message<'a> {
+    pub fn new(id: i64, method: &'a str, params: &'a Value, meta: &'a RequestMetaObject) -> Self {
+        Self { jsonrpc: "2.0", id, method, params: Params { given: params.as_object(), meta } }
+    }
 }
 
 /// What is asked, with an envelope of ours in place of any other.
@@ -68,11 +66,8 @@ mod tests {
     fn a_request_has_our_envelope_and_no_other() {
         let mut meta = RequestMetaObject::default();
         meta.0.0.insert("progressToken".into(), 7.into());
-        let read = |params: Value| {
-            let line = line(7, "tools/call", &params, &meta).unwrap();
-            assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
-            serde_json::from_slice::<Value>(&line).unwrap()
-        };
+        let read =
+            |params: Value| serde_json::to_value(Message::new(7, "tools/call", &params, &meta)).unwrap();
         let message = read(serde_json::json!({"name": "a\nb", "_meta": {"theirs": 1}}));
         let params = serde_json::json!({"name": "a\nb", "_meta": {"progressToken": 7}});
         let expected =

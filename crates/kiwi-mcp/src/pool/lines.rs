@@ -115,13 +115,9 @@ where
             }
         }
         let answers = is_answer(&item).then(|| Arc::clone(&self.calls));
-        let bytes = serde_json::to_vec(&item).map_err(io::Error::other).map(|mut bytes| {
-            bytes.push(b'\n');
-            bytes
-        });
-        let sent = bytes.map(|bytes| self.outgoing.send(bytes));
+        let sent = self.outgoing.send(&item);
         async move {
-            let written = sent?.await;
+            let written = sent.await;
             if let Some(calls) = answers {
                 calls.count_answer();
             }

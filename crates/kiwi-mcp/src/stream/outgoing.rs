@@ -1,5 +1,6 @@
 //! Writing lines.
 
+use serde::Serialize;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,10 +25,13 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outgoing<W> {
         Self(Arc::new(Mutex::new(Some(write))))
     }
 
-    /// Writes a line: at once where the stream takes it, and to its end whether or not anybody waits for that; half a
-    /// line would spoil the next.
-    pub fn send(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + use<W> {
-        let begun = self.begin(line);
+    /// Writes a message as one line: at once where the stream takes it, and to its end whether or not anybody waits for
+    /// that; half a line would spoil the next.
+    pub fn send<M: Serialize>(&self, message: &M) -> impl Future<Output = io::Result<()>> + Send + use<W, M> {
+        let begun = serde_json::to_vec(message).map_err(io::Error::other).and_then(|mut line| {
+            line.push(b'\n');
+            self.begin(line)
+        });
         async move {
             match begun? {
                 Some(rest) => rest.await.map_err(io::Error::other)?,
@@ -92,18 +96,19 @@ mod tests {
     #[tokio::test]
     async fn a_line_is_written_whole_even_if_nobody_waits_for_it() {
         let (outgoing, mut far) = outgoing(4);
-        for line in ["a long line\n", "another one\n", "b\n"] {
-            drop(outgoing.send(line.into()));
+        for message in ["a long line", "another one", "b"] {
+            drop(outgoing.send(&message));
         }
-        let mut heard = [0; 26];
+        let mut heard = [0; 32];
         far.read_exact(&mut heard).await.unwrap();
-        assert_eq!(std::str::from_utf8(&heard).unwrap(), "a long line\nanother one\nb\n");
+        let heard = std::str::from_utf8(&heard).unwrap();
+        assert_eq!(heard, "\"a long line\"\n\"another one\"\n\"b\"\n");
     }
 
     #[tokio::test]
     async fn a_line_is_out_before_anybody_waits_where_there_is_room() {
         let (outgoing, mut far) = outgoing(64);
-        let sent = outgoing.send("a\n".into());
+        let sent = outgoing.send(&1);
         let mut heard = [0; 2];
         tokio::time::timeout(Duration::from_secs(5), far.read_exact(&mut heard)).await.unwrap().unwrap();
         sent.await.unwrap();
@@ -112,10 +117,10 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_written_is_told() {
         let (outgoing, far) = outgoing(64);
-        outgoing.send("a\n".into()).await.unwrap();
+        outgoing.send(&1).await.unwrap();
         drop(far);
-        assert!(outgoing.send("b\n".into()).await.is_err());
+        assert!(outgoing.send(&2).await.is_err());
         outgoing.close();
-        assert_eq!(outgoing.send("c\n".into()).await.unwrap_err().kind(), io::ErrorKind::NotConnected);
+        assert_eq!(outgoing.send(&3).await.unwrap_err().kind(), io::ErrorKind::NotConnected);
     }
 }
