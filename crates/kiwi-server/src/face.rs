@@ -3,13 +3,12 @@
 use kiwi_gate::{Caller, Session};
 use kiwi_model::Digest;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
@@ -35,17 +34,6 @@ pub enum Shape {
     /// Every tool under its own name.
     Direct,
 }
-
-/// Methods that are of no use without the right parameters: of every face, and of that with every tool.
-const TAKE_PARAMETERS: [&str; 2] = ["initialize", "tools/call"];
-const TAKE_PARAMETERS_DIRECTLY: [&str; 6] = [
-    "completion/complete",
-    "logging/setLevel",
-    "prompts/get",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-];
 
 /// One face: of one connection, or of one request where there is no connection.
 pub(crate) struct Face {
@@ -334,22 +322,6 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         Box::pin(self.follow(&request.uri, Verb::Unsubscribe, &context)).await
-    }
-
-    /// What the library could not read: a method that nobody knows, or one that is known with parameters of no use.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let CustomRequest { method, .. } = request;
-        let is_served = TAKE_PARAMETERS.contains(&method.as_str())
-            || (self.is_direct() && TAKE_PARAMETERS_DIRECTLY.contains(&method.as_str()));
-        Err(if is_served {
-            ErrorData::invalid_params(format!("these are no parameters of `{method}`"), None)
-        } else {
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
-        })
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -142,13 +142,9 @@ fn four_tools_stand_in_front_of_everything() {
         let stuck = pipe.call("help", json!({"action": "stuck", "reason": "nothing works", "attempts": 1}));
         assert_eq!(stuck["structuredContent"]["status"], "stuck_acknowledged");
         fault(&pipe.call("help", json!({"action": "dance"})), "invalid_params");
-        for (method, params, code) in [
-            ("tools/call", json!({"name": "nope"}), -32602),
-            ("tools/call", json!({"arguments": {}}), -32602),
-            ("tools/call", json!({"name": 7}), -32602),
-            ("prompts/get", json!({}), -32601),
-            ("no/such/method", json!({}), -32601),
-        ] {
+        for (method, params, code) in
+            [("tools/call", json!({"name": "nope"}), -32602), ("no/such/method", json!({}), -32601)]
+        {
             assert_eq!(pipe.request(method, params)["error"]["code"], code, "{method}");
         }
     });
@@ -439,7 +435,6 @@ fn the_direct_face_has_everything_under_its_own_name() {
         assert!(text.contains("Deploy main now."), "{text}");
         assert_eq!(pipe.request("prompts/get", json!({"name": "deploy"}))["error"]["code"], -32602);
         assert_eq!(pipe.request("prompts/get", json!({"name": "nope"}))["error"]["code"], -32602);
-        assert_eq!(pipe.request("prompts/get", json!({}))["error"]["code"], -32602);
 
         let resources = pipe.request("resources/list", json!({}))["result"]["resources"].take();
         assert_eq!(resources.as_array().unwrap().len(), 1);
