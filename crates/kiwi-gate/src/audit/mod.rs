@@ -17,7 +17,8 @@
 //! 3. writes `done` into the head, with the next group or when it closes the log.
 //!
 //! Every 256 lines a checkpoint syncs the session files, their folders and the journal, and begins a new head behind
-//! them, signed.
+//! them, signed. Whoever comes to a head on which nothing is left to do reads its two ends; whoever settles it, puts
+//! something back from it, or verifies it reads all of it.
 //!
 //! # Why a crash never looks like tampering, nor tampering like a crash
 //!

@@ -29,11 +29,11 @@ pub(super) fn verify(place: &Place) -> Result<Verification, Fault> {
     }
     writer.hold(Patience::Waits).map_err(unreadable)?;
     let refreshed = if place.head.exists() { Some(writer.refresh()) } else { None };
-    let vouched = match (refreshed, writer.head()) {
-        (None, _) => Vouched::Nobody,
-        (Some(Ok(())), Some(head)) => Vouched::By(head),
-        (Some(Ok(())), None) => Vouched::Damaged("it is empty".into()),
-        (Some(Err(why)), _) => Vouched::Damaged(why),
+    let vouched = match refreshed.map(|refreshed| refreshed.and_then(|()| writer.head())) {
+        None => Vouched::Nobody,
+        Some(Ok(Some(head))) => Vouched::By(head),
+        Some(Ok(None)) => Vouched::Damaged("it is empty".into()),
+        Some(Err(why)) => Vouched::Damaged(why),
     };
     let checked = check(place, &vouched).map_err(unreadable);
     writer.release();

@@ -20,7 +20,7 @@ use super::signed::Signed;
 use crate::request::Session;
 
 /// So many lines are kept in the head before they are settled.
-const MOST_KEPT: usize = 256;
+const MOST_KEPT: u64 = 256;
 /// Or so many bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// More than a line and its entry usually take.
@@ -35,6 +35,15 @@ pub(super) enum Patience {
     Waits,
     /// Not at all.
     Tries,
+}
+
+/// How much of what the head has kept is to be put where it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Everything since the checkpoint.
+    All,
+    /// What is not known to be there.
+    Open,
 }
 
 /// A record on its way, and why it did not get there.
@@ -209,7 +218,8 @@ impl Writer {
         seen.head.done = seen.head.kept.len();
         seen.head.len += draft.head.len() as u64;
         seen.owes_done = true;
-        if (seen.head.kept.len() >= MOST_KEPT || seen.head.len >= MOST_BYTES) && self.checkpoint().is_err() {
+        let kept = seen.head.n() - seen.head.base.n;
+        if (kept >= MOST_KEPT || seen.head.len >= MOST_BYTES) && self.checkpoint().is_err() {
             // The group itself is on disk. The next one has to find out what is wrong.
             self.is_doubtful = true;
             self.seen = None;
@@ -321,17 +331,15 @@ impl Writer {
                 _ => self.load().map_err(|error| format!("the head of the log cannot be read: {error}"))?,
             },
         }
-        let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
-        let is_other_boot = self.boot.is_empty() || seen.head.base.boot != self.boot;
-        if self.is_doubtful || is_other_boot {
+        let Some(seen) = &self.seen else { return Err("the head is not open".into()) };
+        if self.is_doubtful || !seen.head.is_of(&self.boot) {
             self.files.forget();
-            self.restore(0)?;
+            self.restore(Extent::All)?;
             self.checkpoint()?;
             self.is_doubtful = false;
         } else if seen.head.done < seen.head.kept.len() {
-            let from = seen.head.done;
             self.files.forget();
-            self.restore(from)?;
+            self.restore(Extent::Open)?;
         }
         Ok(())
     }
@@ -341,23 +349,35 @@ impl Writer {
         &self.boot
     }
 
-    /// The head as it is now.
-    pub fn head(&self) -> Option<&Head> {
-        self.seen.as_ref().map(|seen| &seen.head)
+    /// All of the head as it is now.
+    pub fn head(&mut self) -> Result<Option<&Head>, String> {
+        self.read_all()?;
+        Ok(self.seen.as_ref().map(|seen| &seen.head))
     }
 
     fn load(&mut self) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
         let opened = fs_err::OpenOptions::new().read(true).append(true).open(&self.place.head);
         let mut file = opened.map_err(text)?.into_parts().0;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(text)?;
-        let head = Head::parse(&bytes, &self.boot)?;
-        if bytes.len() as u64 > head.len {
-            file.set_len(head.len).map_err(text)?;
+        let now = file.metadata().map_err(text)?;
+        let head = match Head::ends(&file, now.len(), &self.boot).map_err(text)? {
+            Some(head) => head,
+            None => whole(&mut file, &self.boot)?,
+        };
+        self.seen = Some(Seen { file, inode: now.ino(), head, owes_done: false });
+        Ok(())
+    }
+
+    /// Reads what was left out of the head.
+    fn read_all(&mut self) -> Result<(), String> {
+        if let Some(seen) = &mut self.seen
+            && seen.head.skipped > 0
+        {
+            seen.head = whole(&mut seen.file, &self.boot)?;
+            if seen.owes_done {
+                seen.head.done = seen.head.kept.len();
+            }
         }
-        let inode = file.metadata().map_err(text)?.ino();
-        self.seen = Some(Seen { file, inode, head, owes_done: false });
         Ok(())
     }
 
@@ -383,9 +403,11 @@ impl Writer {
     }
 
     /// Completes what was not known to be in its files, from the words that the head has kept.
-    fn restore(&mut self, from: usize) -> Result<(), String> {
+    fn restore(&mut self, extent: Extent) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
+        self.read_all()?;
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
+        let from = if extent == Extent::All { 0 } else { seen.head.done };
         let restored = recover::complete(&self.place, &seen.head, from).map_err(text)?;
         let said = if restored == 0 { DONE.to_owned() } else { format!("restored {restored}\n{DONE}") };
         seen.file.write_all(said.as_bytes()).map_err(text)?;
@@ -399,6 +421,7 @@ impl Writer {
     /// Makes everything last where it is, and begins a new head there.
     pub fn checkpoint(&mut self) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
+        self.read_all()?;
         let (Some(seen), Some(journal)) = (&self.seen, &self.journal) else {
             return Err("the head is not open".into());
         };
@@ -485,11 +508,17 @@ impl Writer {
             return Ok(());
         }
         self.refresh()?;
-        let unsigned = self.head().filter(|head| !head.is_signed()).map(|head| (head.n(), head.hash()));
+        let head = self.seen.as_ref().map(|seen| &seen.head);
+        let unsigned = head.filter(|head| !head.is_signed()).map(|head| (head.n(), head.hash()));
         let signed = unsigned.map(|(n, hash)| self.sign(n, hash)).transpose()?;
         let Some(seen) = &mut self.seen else { return Ok(()) };
         let line = signed.as_ref().map(signed_line).unwrap_or_default();
         seen.file.write_all(format!("{}{line}", seen.owed()).as_bytes()).map_err(text)
+    }
+
+    #[cfg(test)]
+    pub fn skipped(&self) -> u64 {
+        self.seen.as_ref().map_or(0, |seen| seen.head.skipped)
     }
 
     #[cfg(test)]
@@ -505,6 +534,19 @@ impl Drop for Writer {
             let _ = self.sign_off();
         }
     }
+}
+
+/// All of a head; the half of a line that somebody was writing when he was killed is cut off.
+fn whole(file: &mut File, boot: &str) -> Result<Head, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0)).map_err(text)?;
+    file.read_to_end(&mut bytes).map_err(text)?;
+    let head = Head::parse(&bytes, boot)?;
+    if bytes.len() as u64 > head.len {
+        file.set_len(head.len).map_err(text)?;
+    }
+    Ok(head)
 }
 
 /// A group, sealed, before it is written.

@@ -1,6 +1,7 @@
 //! The log against crashes, failing disks and people with an editor.
 
 mod crash;
+mod ends;
 mod failure;
 mod group;
 mod tamper;
