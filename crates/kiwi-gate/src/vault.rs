@@ -99,7 +99,8 @@ impl Vault {
         let mut secrets = BTreeMap::new();
         for (name, credential) in self.declared(plan)? {
             let is_old = credential.is_expired(Timestamp::now().checked_add(MARGIN).unwrap_or_default());
-            let credential = if is_old { self.renew(&name, credential).await? } else { credential };
+            // Rare, and large: it must not make every call's future so.
+            let credential = if is_old { Box::pin(self.renew(&name, credential)).await? } else { credential };
             secrets.insert(name, credential.secret);
         }
         Ok(Secrets(secrets))

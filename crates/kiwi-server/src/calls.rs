@@ -82,7 +82,8 @@ impl Server {
         let (finished, done) = oneshot::channel();
         let going = self.going.begin(cancel.clone());
         let kernel = Arc::clone(&self.kernel);
-        tokio::spawn(async move {
+        // Boxed, since a task moves what it runs several times.
+        tokio::spawn(Box::pin(async move {
             let mut outcome = kernel.call(request).await;
             if let Some(pending) = put_off.lock().unwrap_or_else(PoisonError::into_inner).take()
                 && outcome.error.is_some()
@@ -91,7 +92,7 @@ impl Server {
             }
             drop(going);
             let _ = finished.send(outcome);
-        });
+        }));
         Running { done, ear, round: None, about, session: client.session, cancel }
     }
 
@@ -115,7 +116,7 @@ impl Server {
                     running.cancel.fire();
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
-                Some(said) = running.ear.said.recv() => pass_on(client, context, said).await,
+                Some(said) = running.ear.said.recv() => Box::pin(pass_on(client, context, said)).await,
                 Some(round) = running.ear.rounds.recv() => {
                     let round = match answer(round, &responses) {
                         Ok(()) => continue,
@@ -125,13 +126,13 @@ impl Server {
                         return Ok(self.park(running, round).await);
                     }
                     tokio::select! {
-                        () = ask(context, round) => {}
+                        () = Box::pin(ask(context, round)) => {}
                         () = context.ct.cancelled() => {}
                     }
                 }
                 done = &mut running.done => {
                     while let Ok(said) = running.ear.said.try_recv() {
-                        pass_on(client, context, said).await;
+                        Box::pin(pass_on(client, context, said)).await;
                     }
                     let lost = || ErrorData::internal_error("the call was lost", None);
                     return done.map(Step::Done).map_err(|_| lost());

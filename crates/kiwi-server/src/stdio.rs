@@ -1,6 +1,6 @@
 //! The endpoint over standard streams: one client, one connection.
 
-use rmcp::service::serve_server;
+use rmcp::service::{ServiceExt as _, serve_server};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub async fn serve_stdio(
     let face = Face::connected(Arc::clone(&server), shape);
     let serving = async {
         let (read, write) = rmcp::transport::io::stdio_pipes();
-        let running = serve_server(face, Wire::new(read, write)).await;
+        let running = serve_server(face.into_dyn(), Wire::new(read, write)).await;
         match running {
             Ok(running) => {
                 let _ = running.waiting().await;

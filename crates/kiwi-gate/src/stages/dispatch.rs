@@ -56,10 +56,13 @@ impl Stage for Dispatch {
             let secrets = self.vault.open(call.plan()).await?;
             let redactor = Redactor::new(&secrets);
             let begun = Instant::now();
+            // Each for itself: the largest of them must not make the others' futures so.
             let reply = match rendered {
-                Invocation::Process(process) => self.process(&call, process, &secrets, &redactor).await,
-                Invocation::Http(request) => self.request(&call, request, &secrets).await,
-                Invocation::Upstream(wanted) => self.upstream(&call, wanted).await,
+                Invocation::Process(process) => {
+                    Box::pin(self.process(&call, process, &secrets, &redactor)).await
+                }
+                Invocation::Http(request) => Box::pin(self.request(&call, request, &secrets)).await,
+                Invocation::Upstream(wanted) => Box::pin(self.upstream(&call, wanted)).await,
             };
             Ok(redactor.reply(Reply { took: begun.elapsed(), ..reply }))
         })

@@ -138,7 +138,8 @@ impl Asking<'_> {
     async fn once(self, params: &Value) -> Result<Exchanged, Trouble> {
         match &self.live.lane {
             Some(lane) => self.shortly(lane, params).await,
-            None => self.through_library(params).await,
+            // Large, and not for those who are in a hurry.
+            None => Box::pin(self.through_library(params)).await,
         }
     }
 

@@ -47,7 +47,8 @@ pub(super) async fn follow(
     }
     let uri = params.get("uri").and_then(Value::as_str).unwrap_or_default();
     match method {
-        "resources/subscribe" => Some(begin(live, uri).await.map(|()| json!({}))),
+        // Rare, and large: it must not make every request's future so.
+        "resources/subscribe" => Some(Box::pin(begin(live, uri)).await.map(|()| json!({}))),
         "resources/unsubscribe" => {
             if let Some(stream) = live.followed.lock().remove(uri) {
                 stream.abort();

@@ -161,7 +161,8 @@ impl Upstreams {
         let Some((Named::Tool { .. }, server)) = self.named(id)? else { return Ok(()) };
         match self.book.page(&server)? {
             Some(page) if page.is_fresh(server.schema_ttl, Timestamp::now()) => Ok(()),
-            known => match (self.refresh(&server.name).await, known) {
+            // Rare, and large.
+            known => match (Box::pin(self.refresh(&server.name)).await, known) {
                 // What was known stays good enough to plan with; the call itself asks the server anyway.
                 (Err(McpError::Unavailable { .. } | McpError::Timeout { .. }), Some(_)) | (Ok(_), _) => {
                     Ok(())
@@ -248,7 +249,8 @@ impl Upstreams {
         let turn = self.turn(&server.name);
         let _turn = turn.lock().await;
         if !self.is_listed(server, &connection) {
-            self.list(server, &connection).await?;
+            // Rare, and large.
+            Box::pin(self.list(server, &connection)).await?;
         }
         Ok(connection)
     }
