@@ -70,8 +70,9 @@ fn run(args: &[String]) -> Result<bool> {
             Ok(true)
         }
         // Started by itself, to stand between a client and a server.
-        ("bare", [kiwi, upstream, scratch]) => {
-            mcp::serve_bare(kiwi.as_ref(), upstream.as_ref(), scratch.as_ref())?;
+        ("bare", [kiwi, upstream, scratch, port @ ..]) => {
+            let port = port.first().map(|port| port.parse()).transpose()?;
+            mcp::serve_bare(kiwi.as_ref(), upstream.as_ref(), scratch.as_ref(), port)?;
             Ok(true)
         }
         // Started by itself, to search with nothing else in memory.

@@ -1,46 +1,27 @@
-//! The pool without anything around it, as a server over standard streams: what proxying costs before anybody decides
-//! anything. Kiwi itself has no such way.
+//! The pool without anything around it, as a server over standard streams and over HTTP: what proxying costs before
+//! anybody decides anything. Kiwi itself has no such way.
 
 use anyhow::{Context, Result};
 use kiwi_exec::{Confinement, HttpClient, Launcher};
+use kiwi_mcp::stream::{Incoming, Outgoing, Read};
 use kiwi_mcp::{Connection, Pool, Reach, Server, ServerName, Silent, Surroundings};
 use kiwi_model::Space;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::{RequestContext, RoleServer, serve_server};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-struct Bare {
-    connection: Connection,
-}
+use super::client::REVISION;
 
-impl ServerHandler for Bare {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let params = json!({"name": request.name, "arguments": request.arguments});
-        let failed = |error: String| ErrorData::internal_error(error, None);
-        let asked = self.connection.request("tools/call", params, Arc::new(Silent), context.ct.cancelled());
-        let answer = asked.await.map_err(|error| failed(error.to_string()))?;
-        let result: CallToolResult =
-            serde_json::from_value(answer.0).map_err(|error| failed(error.to_string()))?;
-        Ok(result.into())
-    }
-}
-
-/// Serves until the client goes.
-pub fn serve(kiwi: &Path, upstream: &Path, scratch: &Path) -> Result<()> {
+/// Serves until the client goes; over HTTP, at a port, until it is ended.
+pub fn serve(kiwi: &Path, upstream: &Path, scratch: &Path, port: Option<u16>) -> Result<()> {
     let pool = Pool::new(Surroundings {
         launcher: Launcher::new(kiwi, scratch.join("bare")),
         http: Arc::new(HttpClient::new()),
@@ -58,10 +39,86 @@ pub fn serve(kiwi: &Path, upstream: &Path, scratch: &Path) -> Result<()> {
     let server = Server::new(ServerName::parse("up")?, Space::User, reach);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let connection = pool.connect(&server).await?;
-        let running = serve_server(Bare { connection }, rmcp::transport::io::stdio_pipes()).await?;
-        running.waiting().await?;
+        let bare = Bare(Arc::new(pool.connect(&server).await?));
+        match port {
+            None => over_pipes(&bare).await,
+            Some(port) => over_http(bare, port).await?,
+        }
         pool.close().await;
         Ok(())
     })
+}
+
+/// Passes calls on.
+#[derive(Clone)]
+struct Bare(Arc<Connection>);
+
+impl Bare {
+    async fn ask(&self, params: Value, cancelled: impl Future<Output = ()>) -> Result<Value, String> {
+        let asked = self.0.request("tools/call", params, Arc::new(Silent), cancelled);
+        asked.await.map(|answer| answer.0).map_err(|error| error.to_string())
+    }
+}
+
+/// Over Kiwi's own streams: a line in, a line out.
+async fn over_pipes(bare: &Bare) {
+    let (read, write) = rmcp::transport::io::stdio_pipes();
+    let (mut incoming, outgoing) = (Incoming::new(read), Outgoing::new(write));
+    while let Read::Line(line) = incoming.next().await {
+        let Ok(mut message) = serde_json::from_slice::<Value>(line) else { continue };
+        let (id, params) = (message["id"].take(), message["params"].take());
+        let (bare, outgoing) = (bare.clone(), outgoing.clone());
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let info = json!({"name": "bare", "version": "1"});
+                let result =
+                    json!({"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info});
+                drop(outgoing.send(&json!({"jsonrpc": "2.0", "id": id, "result": result})));
+            }
+            Some("tools/call") => drop(tokio::spawn(async move {
+                let answer = match bare.ask(params, std::future::pending()).await {
+                    Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+                    Err(message) => {
+                        json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": message}})
+                    }
+                };
+                drop(outgoing.send(&answer).await);
+            })),
+            _ => {}
+        }
+    }
+}
+
+/// Over HTTP as the upstream itself serves it.
+async fn over_http(bare: Bare, port: u16) -> Result<()> {
+    let service = StreamableHttpService::new(
+        move || Ok(bare.clone()),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    );
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+        // Small answers do not wait for each other.
+        let _ = stream.set_nodelay(true);
+    });
+    Ok(axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await?)
+}
+
+impl ServerHandler for Bare {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let failed = |error: String| ErrorData::internal_error(error, None);
+        let params = json!({"name": request.name, "arguments": request.arguments});
+        let answer = self.ask(params, context.ct.cancelled()).await.map_err(failed)?;
+        let result: CallToolResult =
+            serde_json::from_value(answer).map_err(|error| failed(error.to_string()))?;
+        Ok(result.into())
+    }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The newest revision that everybody here speaks.
-const REVISION: &str = "2025-11-25";
+pub const REVISION: &str = "2025-11-25";
 /// Longer than anybody takes to start.
 const PATIENCE: Duration = Duration::from_secs(90);
 

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::Setup;
@@ -36,6 +36,9 @@ const SLOW_FLOOD: u64 = 320;
 /// Tools that are known when memory is looked at.
 const MANY_TOOLS: usize = 1000;
 
+/// Kiwi's pool as a server of its own.
+const POOL: &str = "the pool, without the gate";
+
 /// Measures.
 pub fn run(setup: &Setup, upstream: &Path, peers: &Peers) -> Result<bool> {
     let mut report = Report::new("mcp");
@@ -51,6 +54,13 @@ fn kiwi(setup: &Setup, project: &Path, home: &Path) -> Command {
     let mut command = Command::new(&setup.kiwi);
     command.current_dir(project).env("HOME", home).env("KIWI_TRUST", "1").env_remove("CI");
     command
+}
+
+/// Kiwi's pool, with nobody who decides anything.
+fn bare(setup: &Setup, upstream: &Path, scratch: &Path) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("bare").arg(&setup.kiwi).arg(upstream).arg(scratch);
+    Ok(command)
 }
 
 /// A text that is like no other: a client that says the same again and again is stopped.
@@ -87,14 +97,9 @@ fn over_pipes(report: &mut Report, setup: &Setup, upstream: &Path) -> Result<()>
     let disk = tempfile::tempdir().context("no scratch folder")?;
     let (project, home) = place(memory.path(), upstream)?;
     let (disk_project, disk_home) = place(disk.path(), upstream)?;
-    let myself = std::env::current_exe()?;
     let mut subjects = [
         Subject::pipes("the upstream itself", "echo", &mut Command::new(upstream))?,
-        Subject::pipes(
-            "the pool, without the gate",
-            "echo",
-            Command::new(myself).arg("bare").arg(&setup.kiwi).arg(upstream).arg(memory.path()),
-        )?,
+        Subject::pipes(POOL, "echo", &mut bare(setup, upstream, memory.path())?)?,
         Subject::pipes("kiwi mcp", "up.echo", kiwi(setup, &project, &home).args(["mcp", "--direct"]))?,
         Subject::pipes(
             "kiwi mcp, on disk",
@@ -144,50 +149,59 @@ fn tell_throughput(report: &mut Report, subject: &mut Subject, count: u64) -> Re
 }
 
 /// Kiwi and its peers, all over HTTP. Of all of them only Kiwi waits for a disk: beside it stands a second one that has
-/// its records in memory, and that one is compared.
+/// its records in memory, and that one is compared. `mcp-proxy` only passes calls on, so it is compared with what does
+/// the same, Kiwi's pool, by what each of them adds to a call.
 fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers) -> Result<()> {
-    say("calls over HTTP: direct, through Kiwi, through its peers");
+    say("calls over HTTP: direct, through the pool alone, through Kiwi, through its peers");
     let memory = tempfile::tempdir_in("/dev/shm").context("no folder in memory")?;
     let scratch = tempfile::tempdir().context("no scratch folder")?;
     let address = subject::free_address()?;
-    let process = Command::new(upstream)
-        .args(["--http", subject::port(&address)])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let direct = Subject::http("the upstream itself", "echo", &address, "/mcp", process)?;
-    let mut subjects = vec![direct];
+    let direct = quiet(Command::new(upstream).args(["--http", subject::port(&address)]))?;
+    let pooled = subject::free_address()?;
+    let pool = quiet(bare(setup, upstream, memory.path())?.arg(subject::port(&pooled)))?;
+    let mut subjects = vec![
+        Subject::http("the upstream itself", "echo", &address, "/mcp", direct)?,
+        Subject::http(POOL, "echo", &pooled, "/mcp", pool)?,
+    ];
     for (name, folder) in [("Kiwi", memory.path()), ("Kiwi, on disk", scratch.path())] {
         let (project, home) = place(folder, upstream)?;
         let own = subject::free_address()?;
-        let process = kiwi(setup, &project, &home)
-            .args(["serve", "--port", subject::port(&own)])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        let process = quiet(kiwi(setup, &project, &home).args(["serve", "--port", subject::port(&own)]))?;
         subjects.push(Subject::http(name, "up.echo", &own, "/mcp/direct", process)?);
     }
+    let ours = subjects.len();
     subjects.extend(peers.start(upstream, &format!("http://{address}/mcp"), scratch.path())?);
     let samples = compare(&mut subjects, SLOW_CALLS, SLOW_ROW)?;
-    let kiwi = samples.get(1).cloned().unwrap_or_default();
     for (subject, samples) in subjects.iter().zip(&samples) {
         let what = format!("over HTTP: a call of {}", subject.name);
         report.tell(&what, samples.p50(), Unit::Microseconds, figures(samples));
     }
-    for (subject, samples) in subjects.iter().zip(&samples).skip(3) {
-        let ratio = kiwi.p50() / samples.p50();
-        let from = json!({"kiwi": figures(&kiwi), "peer": figures(samples)});
-        report.judge(&format!("  Kiwi beside {}", subject.name), ratio, Unit::Part, 1.0 / 20.0, from);
+    let [direct, pool, kiwi, ..] = samples.as_slice() else { anyhow::bail!("a side is missing") };
+    for (subject, samples) in subjects.iter().zip(&samples).skip(ours) {
+        let from = json!({"kiwi": figures(kiwi), "peer": figures(samples)});
+        let (what, ratio) = (format!("  Kiwi beside {}", subject.name), kiwi.p50() / samples.p50());
+        if subject.name != peers::PROXY {
+            report.judge(&what, ratio, Unit::Part, 1.0 / 20.0, from);
+            continue;
+        }
+        report.tell(&what, ratio, Unit::Part, from);
+        let added = |samples: &Samples| samples.p50() - direct.p50();
+        let from = json!({"direct": figures(direct), "pool": figures(pool), "peer": figures(samples)});
+        let what = format!("  added by Kiwi's pool beside what {} adds", subject.name);
+        report.judge(&what, added(pool) / added(samples), Unit::Part, 1.0 / 20.0, from);
     }
     for (number, subject) in subjects.iter_mut().enumerate() {
-        tell_throughput(report, subject, if number < 3 { FLOOD } else { SLOW_FLOOD })?;
+        tell_throughput(report, subject, if number < ours { FLOOD } else { SLOW_FLOOD })?;
         report.tell(&format!("  memory: {}", subject.name), subject.memory(), Unit::Mebibytes, Value::Null);
         let start = subject.start.as_secs_f64() * 1e3;
         report.tell(&format!("  start: {}", subject.name), start, Unit::Milliseconds, Value::Null);
     }
     Ok(())
+}
+
+/// Starts a process that talks over the network alone.
+fn quiet(command: &mut Command) -> Result<Child> {
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
 }
 
 /// The peer with the same four verbs: what both say about a call without making it.

@@ -9,6 +9,9 @@ use std::time::Duration;
 use super::client::end;
 use super::subject::{Subject, free_address, port};
 
+/// The one that only passes calls on.
+pub const PROXY: &str = "mcp-proxy";
+
 /// The interpreters of the peers' environments, and the folder of the scripts that start them.
 pub struct Peers {
     /// `mcp-proxy`.
@@ -27,7 +30,7 @@ impl Peers {
     /// Those that stand between a client and a server.
     pub fn start(&self, upstream: &Path, url: &str, scratch: &Path) -> Result<Vec<Subject>> {
         let address = free_address()?;
-        let process = Command::new(self.mcp_proxy.with_file_name("mcp-proxy"))
+        let process = Command::new(self.mcp_proxy.with_file_name(PROXY))
             .args(["--host", "127.0.0.1", "--port", port(&address), "--"])
             .arg(upstream)
             .stdin(Stdio::null())
@@ -35,7 +38,7 @@ impl Peers {
             .stderr(Stdio::null())
             .spawn()
             .context("mcp-proxy does not start")?;
-        let proxy = Subject::http("mcp-proxy", "echo", &address, "/mcp", process)?;
+        let proxy = Subject::http(PROXY, "echo", &address, "/mcp", process)?;
         let address = free_address()?;
         let mut command = Command::new(&self.fastmcp);
         command.arg(self.scripts.join("fastmcp_proxy.py")).args([url, port(&address)]);
