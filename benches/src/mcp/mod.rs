@@ -149,8 +149,7 @@ fn tell_throughput(report: &mut Report, subject: &mut Subject, count: u64) -> Re
 }
 
 /// Kiwi and its peers, all over HTTP. Of all of them only Kiwi waits for a disk: beside it stands a second one that has
-/// its records in memory, and that one is compared. `mcp-proxy` only passes calls on, so it is compared with what does
-/// the same, Kiwi's pool, by what each of them adds to a call.
+/// its records in memory, and that one is compared.
 fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers) -> Result<()> {
     say("calls over HTTP: direct, through the pool alone, through Kiwi, through its peers");
     let memory = tempfile::tempdir_in("/dev/shm").context("no folder in memory")?;
@@ -159,7 +158,7 @@ fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers)
     let direct = quiet(Command::new(upstream).args(["--http", subject::port(&address)]))?;
     let pooled = subject::free_address()?;
     let pool = quiet(bare(setup, upstream, memory.path())?.arg(subject::port(&pooled)))?;
-    let mut subjects = vec![
+    let mut quick = vec![
         Subject::http("the upstream itself", "echo", &address, "/mcp", direct)?,
         Subject::http(POOL, "echo", &pooled, "/mcp", pool)?,
     ];
@@ -167,36 +166,41 @@ fn over_http(report: &mut Report, setup: &Setup, upstream: &Path, peers: &Peers)
         let (project, home) = place(folder, upstream)?;
         let own = subject::free_address()?;
         let process = quiet(kiwi(setup, &project, &home).args(["serve", "--port", subject::port(&own)]))?;
-        subjects.push(Subject::http(name, "up.echo", &own, "/mcp/direct", process)?);
+        quick.push(Subject::http(name, "up.echo", &own, "/mcp/direct", process)?);
     }
-    let ours = subjects.len();
-    subjects.extend(peers.start(upstream, &format!("http://{address}/mcp"), scratch.path())?);
-    let samples = compare(&mut subjects, SLOW_CALLS, SLOW_ROW)?;
-    for (subject, samples) in subjects.iter().zip(&samples) {
+    quick.push(peers.proxy(upstream)?);
+    let mut slow = peers.gateways(&format!("http://{address}/mcp"), scratch.path())?;
+    let samples = compare(&mut quick, CALLS / 3, ROW)?;
+    let gateways = compare(&mut slow, SLOW_CALLS, SLOW_ROW)?;
+    for (subject, samples) in quick.iter().zip(&samples).chain(slow.iter().zip(&gateways)) {
         let what = format!("over HTTP: a call of {}", subject.name);
         report.tell(&what, samples.p50(), Unit::Microseconds, figures(samples));
     }
-    let [direct, pool, kiwi, ..] = samples.as_slice() else { anyhow::bail!("a side is missing") };
-    for (subject, samples) in subjects.iter().zip(&samples).skip(ours) {
+    let [direct, pool, kiwi, _, proxy] = samples.as_slice() else { anyhow::bail!("a side is missing") };
+    beside_proxy(report, direct, pool, kiwi, proxy);
+    for (subject, samples) in slow.iter().zip(&gateways) {
+        let ratio = kiwi.p50() / samples.p50();
         let from = json!({"kiwi": figures(kiwi), "peer": figures(samples)});
-        let (what, ratio) = (format!("  Kiwi beside {}", subject.name), kiwi.p50() / samples.p50());
-        if subject.name != peers::PROXY {
-            report.judge(&what, ratio, Unit::Part, 1.0 / 20.0, from);
-            continue;
-        }
-        report.tell(&what, ratio, Unit::Part, from);
-        let added = |samples: &Samples| samples.p50() - direct.p50();
-        let from = json!({"direct": figures(direct), "pool": figures(pool), "peer": figures(samples)});
-        let what = format!("  added by Kiwi's pool beside what {} adds", subject.name);
-        report.judge(&what, added(pool) / added(samples), Unit::Part, 1.0 / 20.0, from);
+        report.judge(&format!("  Kiwi beside {}", subject.name), ratio, Unit::Part, 1.0 / 20.0, from);
     }
-    for (number, subject) in subjects.iter_mut().enumerate() {
-        tell_throughput(report, subject, if number < ours { FLOOD } else { SLOW_FLOOD })?;
+    let quick = quick.iter_mut().map(|subject| (subject, FLOOD));
+    for (subject, count) in quick.chain(slow.iter_mut().map(|subject| (subject, SLOW_FLOOD))) {
+        tell_throughput(report, subject, count)?;
         report.tell(&format!("  memory: {}", subject.name), subject.memory(), Unit::Mebibytes, Value::Null);
         let start = subject.start.as_secs_f64() * 1e3;
         report.tell(&format!("  start: {}", subject.name), start, Unit::Milliseconds, Value::Null);
     }
     Ok(())
+}
+
+/// `mcp-proxy` only passes calls on: it is compared with what does the same, Kiwi's pool, by what each adds to a call.
+fn beside_proxy(report: &mut Report, direct: &Samples, pool: &Samples, kiwi: &Samples, proxy: &Samples) {
+    let added = |samples: &Samples| samples.p50() - direct.p50();
+    let from = json!({"direct": figures(direct), "pool": figures(pool), "peer": figures(proxy)});
+    let what = "  added by Kiwi's pool : added by mcp-proxy";
+    report.judge(what, added(pool) / added(proxy), Unit::Part, 1.0 / 20.0, from);
+    let from = json!({"kiwi": figures(kiwi), "peer": figures(proxy)});
+    report.tell("  Kiwi beside mcp-proxy, whole calls", kiwi.p50() / proxy.p50(), Unit::Part, from);
 }
 
 /// Starts a process that talks over the network alone.

@@ -9,9 +9,6 @@ use std::time::Duration;
 use super::client::end;
 use super::subject::{Subject, free_address, port};
 
-/// The one that only passes calls on.
-pub const PROXY: &str = "mcp-proxy";
-
 /// The interpreters of the peers' environments, and the folder of the scripts that start them.
 pub struct Peers {
     /// `mcp-proxy`.
@@ -27,10 +24,10 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Those that stand between a client and a server.
-    pub fn start(&self, upstream: &Path, url: &str, scratch: &Path) -> Result<Vec<Subject>> {
+    /// The one that only passes calls on.
+    pub fn proxy(&self, upstream: &Path) -> Result<Subject> {
         let address = free_address()?;
-        let process = Command::new(self.mcp_proxy.with_file_name(PROXY))
+        let process = Command::new(self.mcp_proxy.with_file_name("mcp-proxy"))
             .args(["--host", "127.0.0.1", "--port", port(&address), "--"])
             .arg(upstream)
             .stdin(Stdio::null())
@@ -38,7 +35,11 @@ impl Peers {
             .stderr(Stdio::null())
             .spawn()
             .context("mcp-proxy does not start")?;
-        let proxy = Subject::http(PROXY, "echo", &address, "/mcp", process)?;
+        Subject::http("mcp-proxy", "echo", &address, "/mcp", process)
+    }
+
+    /// Those that do more, between a client and a server at an address.
+    pub fn gateways(&self, url: &str, scratch: &Path) -> Result<Vec<Subject>> {
         let address = free_address()?;
         let mut command = Command::new(&self.fastmcp);
         command.arg(self.scripts.join("fastmcp_proxy.py")).args([url, port(&address)]);
@@ -48,7 +49,7 @@ impl Peers {
         let mut command = Command::new(&self.contextforge);
         command.arg(self.scripts.join("contextforge.py")).arg(&folder).args([url, port(&address)]);
         let contextforge = Subject::announced("mcp-contextforge-gateway", "up-echo", &mut command)?;
-        Ok(vec![proxy, fastmcp, contextforge])
+        Ok(vec![fastmcp, contextforge])
     }
 
     /// The one with the same four verbs.

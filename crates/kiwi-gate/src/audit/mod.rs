@@ -62,7 +62,7 @@ mod writer;
 use kiwi_model::record::Record;
 use kiwi_model::{ErrorKind, Fault};
 use serde_json::json;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -100,6 +100,8 @@ struct Shared {
     queue: Mutex<Queue>,
     /// `None` where there is no place for a log.
     writer: Mutex<Option<Writer>>,
+    /// How many calls are on their way that append before they end.
+    attending: AtomicUsize,
     /// How long groups have waited for the disk, in nanoseconds.
     waited: Arc<AtomicU64>,
 }
@@ -122,7 +124,8 @@ impl AuditLog {
     pub fn new(place: Option<Place>) -> Self {
         let writer = place.map(Writer::new);
         let waited = writer.as_ref().map(|writer| Arc::clone(&writer.waited)).unwrap_or_default();
-        let shared = Shared { queue: Mutex::default(), writer: Mutex::new(writer), waited };
+        let writer = Mutex::new(writer);
+        let shared = Shared { queue: Mutex::default(), writer, attending: AtomicUsize::new(0), waited };
         Self { shared: Arc::new(shared) }
     }
 
@@ -131,10 +134,17 @@ impl AuditLog {
         self.shared.waited.load(Ordering::Relaxed) / 1000
     }
 
+    /// Says that a call has begun that will append.
+    pub fn attend(&self) -> Attending {
+        self.shared.attending.fetch_add(1, Ordering::Relaxed);
+        Attending(Arc::clone(&self.shared))
+    }
+
     /// Appends a record. An error means that it is not in the log.
     ///
-    /// The first to come leads: it lets others join, then writes for all of them. Alone, it does so where it is; with
-    /// company, or while another process writes, on a thread that may wait, so that yet others can join the next group.
+    /// The first to come leads: it lets others join, unless there is nobody else, then writes for all of them. Alone, it
+    /// does so where it is; with company, or while another process writes, on a thread that may wait, so that yet others
+    /// can join the next group.
     pub async fn append(
         &self,
         session: Session,
@@ -145,7 +155,9 @@ impl AuditLog {
         let waiting =
             Waiting { item: Item { session, record: record.into(), problem: None }, told: Some(told) };
         if let Some(leader) = self.join(waiting) {
-            tokio::task::yield_now().await;
+            if self.shared.attending.load(Ordering::Relaxed) != 1 {
+                tokio::task::yield_now().await;
+            }
             if leader.is_alone() && leader.try_now() {
                 drop(leader);
             } else {
@@ -168,6 +180,16 @@ impl AuditLog {
         queue.waiting.push(waiting);
         let leads = !std::mem::replace(&mut queue.is_led, true);
         leads.then(|| Leader(Arc::clone(&self.shared)))
+    }
+}
+
+/// A call that will append; it has ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Attending(Arc<Shared>);
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        self.0.attending.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -313,7 +313,7 @@ impl Writer {
         let text = |error: std::io::Error| error.to_string();
         match std::fs::metadata(&self.place.head) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.begin()?,
-            Err(error) => return Err(format!("the head of the log cannot be read: {error}")),
+            Err(error) => return Err(unreadable(error)),
             Ok(now) => match &mut self.seen {
                 Some(seen) if seen.inode == now.ino() && now.len() == seen.head.len => {}
                 Some(seen) if seen.inode == now.ino() && now.len() > seen.head.len => {
@@ -328,7 +328,7 @@ impl Writer {
                         seen.file.set_len(seen.head.len).map_err(text)?;
                     }
                 }
-                _ => self.load().map_err(|error| format!("the head of the log cannot be read: {error}"))?,
+                _ => self.load().map_err(unreadable)?,
             },
         }
         let Some(seen) = &self.seen else { return Err("the head is not open".into()) };
@@ -373,7 +373,7 @@ impl Writer {
         if let Some(seen) = &mut self.seen
             && seen.head.skipped > 0
         {
-            seen.head = whole(&mut seen.file, &self.boot)?;
+            seen.head = whole(&mut seen.file, &self.boot).map_err(unreadable)?;
             if seen.owes_done {
                 seen.head.done = seen.head.kept.len();
             }
@@ -534,6 +534,10 @@ impl Drop for Writer {
             let _ = self.sign_off();
         }
     }
+}
+
+fn unreadable(why: impl std::fmt::Display) -> String {
+    format!("the head of the log cannot be read: {why}")
 }
 
 /// All of a head; the half of a line that somebody was writing when he was killed is cut off.

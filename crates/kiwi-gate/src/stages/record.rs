@@ -22,6 +22,7 @@ pub(crate) struct Record {
 impl Stage for Record {
     fn run<'a>(&'a self, mut call: Call<'a>, next: Next<'a>) -> StageFuture<'a> {
         Box::pin(async move {
+            let _attending = self.audit.attend();
             let note = call.admitted.as_mut().and_then(|admitted| admitted.note.take());
             let entry = Arc::new(entry(&call, note, &self.vault)?);
             let session = call.request.session;

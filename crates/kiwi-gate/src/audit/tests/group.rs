@@ -62,6 +62,31 @@ fn a_caller_alone_needs_one_sync_and_no_thread() {
 }
 
 #[test]
+fn nobody_waits_for_company_that_cannot_come() {
+    let ground = Ground::new();
+    let log = AuditLog::new(Some(ground.place.clone()));
+    let session = Session::start();
+    let is_written_at_once = |number| {
+        let mut append = Box::pin(log.append(session, record(session, number), Durability::OnDisk));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        append.as_mut().poll(&mut context).is_ready()
+    };
+    runtime().block_on(async {
+        assert!(!is_written_at_once(0), "nobody said who there is");
+        let one = log.attend();
+        assert!(is_written_at_once(1));
+        let other = log.attend();
+        assert!(!is_written_at_once(2));
+        drop(one);
+        assert!(is_written_at_once(3));
+        drop(other);
+        assert!(!is_written_at_once(4));
+    });
+    drop(log);
+    ground.holds(5);
+}
+
+#[test]
 fn a_record_is_written_also_by_a_caller_who_gives_up_and_from_a_drop() {
     let ground = Ground::new();
     let log = AuditLog::new(Some(ground.place.clone()));
