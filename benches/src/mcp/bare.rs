@@ -66,9 +66,10 @@ async fn over_pipes(bare: &Bare) {
     let (mut incoming, outgoing) = (Incoming::new(read), Outgoing::new(write));
     while let Read::Line(line) = incoming.next().await {
         let Ok(mut message) = serde_json::from_slice::<Value>(line) else { continue };
-        let (id, params) = (message["id"].take(), message["params"].take());
+        let mut part = |name: &str| message.get_mut(name).map(Value::take).unwrap_or_default();
+        let (id, method, params) = (part("id"), part("method"), part("params"));
         let (bare, outgoing) = (bare.clone(), outgoing.clone());
-        match message["method"].as_str() {
+        match method.as_str() {
             Some("initialize") => {
                 let info = json!({"name": "bare", "version": "1"});
                 let result =
