@@ -90,13 +90,12 @@ async fn over_pipes(bare: &Bare) {
     }
 }
 
-/// Over HTTP as the upstream itself serves it.
+/// Over HTTP as Kiwi serves it: an answer is one piece, not a stream with one event.
 async fn over_http(bare: Bare, port: u16) -> Result<()> {
-    let service = StreamableHttpService::new(
-        move || Ok(bare.clone()),
-        Arc::new(LocalSessionManager::default()),
-        StreamableHttpServerConfig::default(),
-    );
+    let mut config = StreamableHttpServerConfig::default();
+    config.json_response = true;
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(bare.clone()), sessions, config);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
         // Small answers do not wait for each other.

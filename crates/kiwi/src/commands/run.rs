@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::call::CallArgs;
 use crate::context::Context;
@@ -89,19 +90,24 @@ impl Args {
 async fn call(context: &Context, request: Request) -> (Outcome, bool) {
     let cancel = request.cancel.clone();
     let interrupted = AtomicBool::new(false);
+    // Before anything is begun that would have to be ended.
+    let signals = signals();
     let outcome = tokio::select! {
         outcome = context.kernel.call(request) => outcome,
-        () = on_signal(&cancel, &interrupted) => std::future::pending().await,
+        () = on_signal(signals, &cancel, &interrupted) => std::future::pending().await,
     };
     (outcome, interrupted.load(Ordering::Relaxed))
 }
 
-async fn on_signal(cancel: &Cancel, interrupted: &AtomicBool) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+/// The signals that end a call in an orderly way; from here on they end nothing by themselves.
+fn signals() -> Vec<Signal> {
+    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
         .into_iter()
         .filter_map(|kind| signal(kind).ok())
-        .collect();
+        .collect()
+}
+
+async fn on_signal(mut signals: Vec<Signal>, cancel: &Cancel, interrupted: &AtomicBool) {
     let next = std::future::poll_fn(|context| {
         let fired = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
         if fired { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

@@ -241,6 +241,26 @@ fn ctrl_c_ends_the_tool_and_everything_it_started() {
 }
 
 #[test]
+fn ctrl_c_is_heard_as_soon_as_a_call_is_recorded() {
+    let env = TestEnvironment::new();
+    env.write("tools/slow.sh", "sleep 60\n");
+    let journal = env.project().join(".ai/logs/audit.journal");
+    let length = || std::fs::metadata(&journal).map_or(0, |metadata| metadata.len());
+    for round in 0..20 {
+        let before = length();
+        let null = std::process::Stdio::null;
+        let mut child = env.command(&["run", "slow"]).stdout(null()).stderr(null()).spawn().unwrap();
+        while length() == before {
+            assert!(child.try_wait().unwrap().is_none(), "round {round}");
+        }
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+            .unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "round {round}");
+    }
+    assert_eq!(env.json(&["audit", "unfinished"]).1["unfinished"], json!([]));
+}
+
+#[test]
 fn kill_nine_of_kiwi_leaves_nothing_running() {
     let env = TestEnvironment::new();
     let marker = format!("8888.{}", std::process::id());
