@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub const REVISION: &str = "2025-11-25";
 /// Longer than anybody takes to start.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// How long somebody may take to end what it started.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
 pub enum Client {
@@ -151,8 +153,14 @@ impl Drop for Pipes {
     }
 }
 
-/// Ends a process and waits until it is gone.
+/// Ends a process and waits until it is gone. One that listens to us is let go first: it may have others to end.
 pub fn end(child: &mut Child) {
+    if child.stdin.take().is_some() {
+        let begun = Instant::now();
+        while begun.elapsed() < FAREWELL && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
     let _ = child.kill();
     let _ = child.wait();
 }
