@@ -1,6 +1,7 @@
 //! Tools under their own names.
 
 use kiwi_gate::Request;
+use kiwi_mcp::McpError;
 use kiwi_model::ToolRef;
 use kiwi_space::Transport;
 use rmcp::ErrorData;
@@ -78,13 +79,14 @@ pub(crate) async fn call(
 /// Whether a client may call something by this name. A server that nobody has asked yet is asked for its tools; where it
 /// cannot be asked, the call itself says why.
 async fn is_known(server: &Server, name: &str) -> bool {
-    let has = |catalogue: &Catalogue| catalogue.native.iter().any(|tool| tool.name == name);
-    if has(&*server.shelf.current().await) {
-        return true;
-    }
     let Ok(tool) = ToolRef::parse(name) else { return false };
     let upstreams = server.kernel.upstreams();
-    if upstreams.ensure(&tool.id).await.is_err() {
+    // What was put in quarantine since a shelf was read is still on it; a tool of that name that is not a server's is not.
+    if let Err(McpError::Quarantined { .. }) = upstreams.tool(&tool.id) {
+        return server.kernel.find(&tool).is_ok_and(|tool| is_callable(&tool));
+    }
+    let has = |catalogue: &Catalogue| catalogue.native.iter().any(|tool| tool.name == name);
+    if has(&*server.shelf.current().await) || upstreams.ensure(&tool.id).await.is_err() {
         return true;
     }
     let offered = upstreams.tool(&tool.id).ok().flatten();

@@ -8,6 +8,7 @@ use kiwi_model::ToolRef;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A project with one upstream server, named `up`, whose tools the test decides about.
 struct Place {
@@ -149,7 +150,17 @@ fn a_server_that_stays_sees_what_others_change_between_two_calls() {
     assert!(is_upstream(&many(&mut pipe)));
     assert_eq!(place.env.audit().iter().filter(|line| locked(line)).count(), MANY * 2);
     assert_eq!(place.env.audit().len(), lines + MANY * 2);
-    // What it offers has changed, and somebody else's process found out: what is in quarantine is not there.
+    // What it offers has changed, and somebody else's process found out: what is in quarantine is not there, also for who
+    // has just seen it in a list.
+    let begun = Instant::now();
+    loop {
+        let listed = pipe.request("tools/list", json!({}));
+        if listed["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "up.say") {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{listed:#}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     place.offer(&[tool("say", "Says it, and more")]);
     place.env.run(&["mcp", "refresh", "up"]);
     let calls = place.calls();
