@@ -79,10 +79,20 @@ impl Relay for Silent {
     fn progress(&self, _: Value) {}
     fn log(&self, _: Value) {}
     fn ask(&self, questions: Vec<Asked>) -> RelayFuture<'_, Vec<Result<Value, Refusal>>> {
-        let refusal = |asked: Asked| {
-            let message = format!("nobody here can answer `{}`", asked.capability.method());
-            Err(Refusal { code: -32601, message, data: None })
-        };
-        Box::pin(std::future::ready(questions.into_iter().map(refusal).collect()))
+        Box::pin(std::future::ready(questions.iter().map(unanswerable).collect()))
     }
+}
+
+/// Asks a caller, unless something is asked that it never said it could answer: then it hears nothing of it.
+pub(crate) async fn put(relay: &dyn Relay, questions: Vec<Asked>) -> Vec<Result<Value, Refusal>> {
+    let can = relay.capabilities();
+    if questions.iter().all(|asked| can.contains(&asked.capability)) {
+        return relay.ask(questions).await;
+    }
+    questions.iter().map(unanswerable).collect()
+}
+
+fn unanswerable(asked: &Asked) -> Result<Value, Refusal> {
+    let message = format!("nobody here can answer `{}`", asked.capability.method());
+    Err(Refusal { code: -32601, message, data: None })
 }

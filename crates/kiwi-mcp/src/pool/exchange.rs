@@ -19,7 +19,7 @@ use super::handler::{capability, offered};
 use super::lane::{FAREWELL, Message, withdraw};
 use super::live::Live;
 use crate::error::McpError;
-use crate::relay::{Asked, Relay};
+use crate::relay::{Asked, Relay, put};
 use crate::stream::Outgoing;
 
 /// How often a server may answer with questions.
@@ -118,7 +118,7 @@ async fn answer(
         return Ok(Map::new());
     }
     let waiting = flight.question();
-    let answers = relay.ask(questions).await;
+    let answers = put(&**relay, questions).await;
     drop(waiting);
     let mut responses = Map::new();
     for (key, answer) in requests.keys().zip(answers) {

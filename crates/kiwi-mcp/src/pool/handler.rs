@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 use super::calls::Calls;
-use crate::relay::{Asked, Capability, Refusal};
+use crate::relay::{Asked, Capability, Refusal, put};
 
 /// Answers what a server asks of us.
 pub(super) struct Handler {
@@ -45,7 +45,7 @@ impl Service<RoleClient> for Handler {
         let question = self.calls.asked(with).map_err(refused)?;
         let params = message.get("params").cloned().unwrap_or_else(|| json!({}));
         let answers = tokio::select! {
-            answers = question.relay.ask(vec![Asked { name: None, capability, params }]) => answers,
+            answers = put(&*question.relay, vec![Asked { name: None, capability, params }]) => answers,
             () = context.ct.cancelled() => Vec::new(),
         };
         match answers.into_iter().next() {

@@ -3,7 +3,7 @@
 use crate::support::{
     Bench, Witness, block_on, call, call_as, chaos, marked, marker, unavailable, wait_until,
 };
-use kiwi_mcp::{McpError, Reach, StateKind};
+use kiwi_mcp::{Capability, McpError, Reach, StateKind};
 use kiwi_model::Isolation;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -151,7 +151,10 @@ fn a_question_goes_to_the_only_call_in_flight() {
     let bench = Bench::new();
     block_on(async {
         let connection = bench.pool.connect(&chaos("asks", "ok")).await.unwrap();
-        let person = Witness::answering(json!({"action": "accept", "content": {"name": "Ada"}}));
+        let person = Witness::answering(
+            Capability::Elicitation,
+            json!({"action": "accept", "content": {"name": "Ada"}}),
+        );
         let answer = call_as(&connection, "ask", json!({}), person.clone()).await.unwrap();
         assert_eq!(answer.text(), r#"{"action": "accept", "content": {"name": "Ada"}}"#);
         assert_eq!(person.asked.lock().unwrap()[0].params["message"], "your name?");
@@ -160,6 +163,10 @@ fn a_question_goes_to_the_only_call_in_flight() {
         let answer =
             call_as(&connection, "ask", json!({"method": "nobody/knows"}), person.clone()).await.unwrap();
         assert!(answer.text().contains("-32601"), "{}", answer.text());
+        // Who never said that it could answer such a thing is not asked.
+        let answer =
+            call_as(&connection, "ask", json!({"method": "roots/list"}), person.clone()).await.unwrap();
+        assert!(answer.text().contains("nobody here can answer `roots/list`"), "{}", answer.text());
         // With two in flight nobody knows whose question it is.
         let (_, answer) = tokio::join!(
             call_as(&connection, "wait", json!({"seconds": 0.5}), person.clone()),
@@ -169,7 +176,7 @@ fn a_question_goes_to_the_only_call_in_flight() {
         assert_eq!(person.asked.lock().unwrap().len(), 1);
         // The time a person takes is not the server's.
         let slow = Arc::new(Witness {
-            answer: Some(json!({"action": "decline"})),
+            answer: Some((Capability::Elicitation, json!({"action": "decline"}))),
             pause: Duration::from_millis(900),
             ..Witness::default()
         });

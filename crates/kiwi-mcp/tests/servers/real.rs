@@ -83,9 +83,12 @@ fn everything_asks_questions() {
             assert!(begun.elapsed().as_secs() < 10, "it adds no tool");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         };
-        let model = Witness::answering(json!({
-            "role": "assistant", "model": "none", "content": {"type": "text", "text": "forty-two"},
-        }));
+        let model = Witness::answering(
+            Capability::Sampling,
+            json!({
+                "role": "assistant", "model": "none", "content": {"type": "text", "text": "forty-two"},
+            }),
+        );
         let answer = call_as(&connection, &tool, json!({"prompt": "what?", "maxTokens": 10}), model.clone())
             .await
             .unwrap();

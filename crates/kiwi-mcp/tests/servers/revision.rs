@@ -1,7 +1,7 @@
 //! Servers of the revision 2026-07-28: who asks is said with every request, and questions come as results.
 
 use crate::support::{Bench, Witness, block_on, call, call_as, script, unavailable, wait_until};
-use kiwi_mcp::McpError;
+use kiwi_mcp::{Capability, McpError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn questions_come_together_and_are_answered_together() {
         assert_eq!(connection.protocol_version(), "2026-07-28");
         let listing = connection.list().await.unwrap();
         assert_eq!((listing.tools.len(), &listing.server_info["name"]), (5, &json!("new")));
-        let person = Witness::answering(json!({"action": "accept", "content": {}}));
+        let person = Witness::answering(Capability::Elicitation, json!({"action": "accept", "content": {}}));
         let answer = call_as(&connection, "ask", json!({"x": 1}), person.clone()).await.unwrap();
         let seen: Value = serde_json::from_str(&answer.text()).unwrap();
         assert_eq!(seen["state"], "kept-7", "what the server wanted back comes back");
@@ -38,7 +38,7 @@ fn each_request_offers_what_its_caller_can_answer() {
     let bench = Bench::new();
     block_on(async {
         let connection = bench.pool.connect(&script("new", "new.py", &[])).await.unwrap();
-        let person: Arc<Witness> = Witness::answering(json!({}));
+        let person: Arc<Witness> = Witness::answering(Capability::Elicitation, json!({}));
         let params = json!({"name": "seen", "arguments": {}, "_meta": {
             "traceparent": "00-1", "progressToken": "theirs", "io.modelcontextprotocol/clientInfo": {"name": "other"},
         }});

@@ -3,7 +3,7 @@
 use crate::support::web::{events, initialized, result, start, status};
 use crate::support::{Bench, Witness, block_on, call, call_as, endpoint, unavailable, web};
 use axum::http::Method;
-use kiwi_mcp::{McpError, Reach};
+use kiwi_mcp::{Capability, McpError, Reach};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -165,7 +165,8 @@ fn a_stream_brings_progress_questions_and_then_the_answer() {
         })
         .await;
         let connection = bench.pool.connect(&endpoint("web", &url)).await.unwrap();
-        let people = [Witness::answering(json!({"action": "a"})), Witness::answering(json!({"action": "b"}))];
+        let people =
+            ["a", "b"].map(|action| Witness::answering(Capability::Elicitation, json!({"action": action})));
         // Both in flight at once: each stream says to which call a question belongs.
         let (a, b) = tokio::join!(
             call_as(&connection, "echo", json!({"who": "a"}), people[0].clone()),

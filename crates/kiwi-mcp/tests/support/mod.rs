@@ -143,19 +143,19 @@ pub struct Witness {
     pub progress: Mutex<Vec<Value>>,
     pub logs: Mutex<Vec<Value>>,
     pub asked: Mutex<Vec<Asked>>,
-    pub answer: Option<Value>,
+    pub answer: Option<(Capability, Value)>,
     pub pause: Duration,
 }
 
 impl Witness {
-    pub fn answering(answer: Value) -> Arc<Self> {
-        Arc::new(Self { answer: Some(answer), ..Self::default() })
+    pub fn answering(capability: Capability, answer: Value) -> Arc<Self> {
+        Arc::new(Self { answer: Some((capability, answer)), ..Self::default() })
     }
 }
 
 impl Relay for Witness {
     fn capabilities(&self) -> Vec<Capability> {
-        if self.answer.is_some() { vec![Capability::Elicitation] } else { Vec::new() }
+        self.answer.iter().map(|(capability, _)| *capability).collect()
     }
     fn progress(&self, progress: Value) {
         self.progress.lock().unwrap().push(progress);
@@ -167,7 +167,7 @@ impl Relay for Witness {
         let count = questions.len();
         self.asked.lock().unwrap().extend(questions);
         let refusal = Refusal { code: -32601, message: "nobody here".into(), data: None };
-        let answer = self.answer.clone().ok_or(refusal);
+        let answer = self.answer.as_ref().map(|(_, answer)| answer.clone()).ok_or(refusal);
         Box::pin(async move {
             tokio::time::sleep(self.pause).await;
             vec![answer; count]

@@ -147,7 +147,7 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(3600)
     if MODE == "slow":
-        time.sleep(1.5)
+        time.sleep(5)
     if MODE == "noisy":
         write("starting up...\nnot json {\n")
     for line in sys.stdin:
