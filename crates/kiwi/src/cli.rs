@@ -12,13 +12,33 @@ use crate::context::Context;
 /// A package manager and governed runtime for the tools that AI agents use.
 #[derive(Debug, Parser)]
 #[command(name = "kiwi", version, max_term_width = 100, disable_help_subcommand = true)]
-pub struct Cli {
+pub struct Cli<C: Subcommand = Command> {
     /// Use this folder's `.ai/` instead of the nearest one above.
     #[arg(long, global = true, value_name = "DIR")]
     pub project: Option<Utf8PathBuf>,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: C,
+}
+
+impl Cli {
+    /// Reads what was typed. Where that says `run`, it is first read as if nothing else could be typed: programs do so
+    /// once per call, and to know all the other commands takes longer than to read this one. What cannot be understood
+    /// so is read once more by who knows everything, and told by it.
+    pub fn read() -> Result<Self, clap::Error> {
+        if std::env::args_os().any(|word| word == "run")
+            && let Ok(Cli { project, command: Frequent::Run(args) }) = Cli::<Frequent>::try_parse()
+        {
+            return Ok(Self { project, command: Command::Run(args) });
+        }
+        Self::try_parse()
+    }
+}
+
+/// What is typed once per call.
+#[derive(Debug, Subcommand)]
+enum Frequent {
+    Run(commands::run::Args),
 }
 
 /// The commands, one file each.

@@ -14,7 +14,6 @@ mod indexing;
 mod printer;
 mod transfer;
 
-use clap::Parser;
 use kiwi_model::{ErrorKind, Fault};
 use std::process::ExitCode;
 
@@ -29,7 +28,7 @@ fn main() -> ExitCode {
         Some(builtin::ARGUMENT) => return builtin::main(words),
         _ => {}
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

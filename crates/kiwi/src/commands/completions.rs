@@ -13,7 +13,12 @@ pub struct Args {
 impl Args {
     /// Prints the script.
     pub fn run(self) -> ExitCode {
-        clap_complete::generate(self.shell, &mut crate::cli::Cli::command(), "kiwi", &mut std::io::stdout());
+        clap_complete::generate(
+            self.shell,
+            &mut <crate::cli::Cli>::command(),
+            "kiwi",
+            &mut std::io::stdout(),
+        );
         ExitCode::SUCCESS
     }
 }

@@ -188,7 +188,7 @@ impl Stage<'_> {
             .map(|word| if word.contains([' ', '\n']) { format!("{word:?}") } else { (*word).to_owned() })
             .collect();
         printer::note(paint(DIM, format!("$ kiwi {}", quoted.join(" "))));
-        let cli = Cli::try_parse_from(std::iter::once("kiwi").chain(words.iter().copied()));
+        let cli = <Cli>::try_parse_from(std::iter::once("kiwi").chain(words.iter().copied()));
         let cli = cli.map_err(|error| Fault::new(ErrorKind::Internal, error.to_string()))?;
         let code = match cli.command.run(&self.context()?) {
             Ok(code) => code,
