@@ -101,7 +101,10 @@ async fn over_http(bare: Bare, port: u16) -> Result<()> {
         // Small answers do not wait for each other.
         let _ = stream.set_nodelay(true);
     });
-    Ok(axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await?)
+    let router = axum::Router::new()
+        .route_service("/mcp", service)
+        .layer(axum::middleware::map_response(kiwi_server::in_one_piece));
+    Ok(axum::serve(listener, router).await?)
 }
 
 impl ServerHandler for Bare {
