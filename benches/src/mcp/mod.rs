@@ -35,6 +35,8 @@ const FLOOD: u64 = 6400;
 const SLOW_FLOOD: u64 = 320;
 /// Tools that are known when memory is looked at.
 const MANY_TOOLS: usize = 1000;
+/// Longer than it takes a process to come to rest.
+const REST: Duration = Duration::from_secs(15);
 
 /// Kiwi's pool as a server of its own.
 const POOL: &str = "the pool, without the gate";
@@ -260,7 +262,8 @@ fn at_rest(report: &mut Report, setup: &Setup, upstream: &Path) -> Result<()> {
         Subject::pipes("kiwi mcp", "up.echo", kiwi(setup, &project, &home).args(["mcp", "--direct"]))?;
     kiwi.client.ask("tools/list", &json!({}))?;
     kiwi.call(&text(1))?;
-    std::thread::sleep(Duration::from_secs(2));
+    // It indexes what it has read, looks at everything once more, and only then rests.
+    std::thread::sleep(REST);
     report.judge("memory at rest, 1,000 tools known", kiwi.memory(), Unit::Mebibytes, 30.0, Value::Null);
     Ok(())
 }

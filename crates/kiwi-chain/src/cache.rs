@@ -78,6 +78,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         generations.young.insert(key, value);
     }
 
+    /// Forgets everything.
+    pub fn clear(&self) {
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        *generations = Generations { young: HashMap::new(), old: HashMap::new(), young_weight: 0 };
+    }
+
     /// How often something was found, and how often not.
     pub fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
@@ -99,5 +105,8 @@ mod tests {
         assert_eq!(cache.counts(), (1000, 1));
         let generations = cache.generations.lock().expect("lock");
         assert!(generations.young.len() + generations.old.len() <= 20);
+        drop(generations);
+        cache.clear();
+        assert_eq!(cache.get(&0), None);
     }
 }

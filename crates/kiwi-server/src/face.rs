@@ -188,7 +188,7 @@ impl ServerHandler for Face {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let (page, next) = if self.is_direct() {
-            direct::page(&self.server.shelf.current().await.native, cursor.as_deref())?
+            direct::page(&self.server.shelf.current().await.tools, cursor.as_deref())?
         } else {
             direct::page(&self.server.board.current().await.tools, cursor.as_deref())?
         };
@@ -200,7 +200,7 @@ impl ServerHandler for Face {
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let find = |tools: &[Tool]| tools.iter().find(|tool| tool.name == name).cloned();
         if self.is_direct() {
-            find(&self.server.shelf.known()?.native)
+            find(&self.server.shelf.known()?.tools)
         } else {
             find(&self.server.board.known()?.tools)
         }

@@ -1,4 +1,4 @@
-//! A lull: the kernel knows of no change in what calls are planned from.
+//! A lull: the kernel knows of no change in what calls are planned from, and in what clients are shown.
 //!
 //! A process that stays plans the same call over and over, and every plan looks at the same folders. After some plans
 //! those folders are watched; as long as the kernel is quiet, what was found in them still holds, and one question to it
@@ -19,8 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::notice;
 use crate::spaces::Spaces;
 
-/// What calls are planned from, below `.ai`.
-const FOLDERS: [&str; 6] = ["config", "lockfiles", "mcp", "packages", "scripts", "tools"];
+/// What calls are planned from and clients are shown, below `.ai`.
+const FOLDERS: [&str; 8] =
+    ["config", "directives", "knowledge", "lockfiles", "mcp", "packages", "scripts", "tools"];
 /// A process that asks less often than this is gone before watching pays.
 const ASKED: u32 = 32;
 /// More folders are not watched: each takes a kilobyte of the kernel, and others want to watch too.
@@ -75,6 +76,17 @@ impl Spaces {
             Watch::Impossible => Watch::Impossible,
         };
         matches!(state.watch, Watch::Watched(_)).then_some(Quiet(state.count))
+    }
+
+    /// The same for whoever asks seldom, and stays: it does not have to ask often to be worth a watch.
+    pub fn lull_of_who_stays(&self) -> Option<Quiet> {
+        self.lull().or_else(|| {
+            if let Watch::Asked(count) = &mut self.lull.0.lock().unwrap_or_else(PoisonError::into_inner).watch
+            {
+                *count = ASKED;
+            }
+            self.lull()
+        })
     }
 
     fn begin(&self) -> Option<OwnedFd> {

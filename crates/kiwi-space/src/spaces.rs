@@ -175,6 +175,17 @@ impl Spaces {
         self.system.paths(folder).collect()
     }
 
+    /// How often a tool was wanted.
+    pub fn wanted(&self) -> u64 {
+        let (hits, misses) = self.caches.tools.counts();
+        hits + misses
+    }
+
+    /// Forgets the tools that were read; one that is wanted again is read again.
+    pub fn forget(&self) {
+        self.caches.tools.clear();
+    }
+
     /// How often each cache helped.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         self.caches.counters.all()

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kiwi_model::Space;
+use kiwi_space::Spaces;
 
 use super::{Finder, Progress};
 use crate::kernel::Kernel;
@@ -13,8 +14,8 @@ use crate::kernel::Kernel;
 /// How often the kernel is asked whether anything changed.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// After so many looks a process is as it will be.
-const SETTLED: u64 = 6;
+/// After so many looks without anybody having wanted a tool, a process rests.
+const REST: u32 = 15;
 
 /// Keeps indexes in step until it is dropped.
 pub struct Keeping {
@@ -36,18 +37,37 @@ impl Kernel {
 
 fn keep(finder: &Weak<Finder>, over: &Arc<AtomicBool>) {
     let progress = Background(Arc::clone(over));
-    let mut looks = 0_u64;
+    let mut rest = Rest::default();
     while !over.load(Ordering::Acquire) {
         let Some(finder) = finder.upgrade() else { return };
         // What it has to say is said again to whoever searches.
         let _ = finder.catch_up(None, true, &progress);
+        rest.look(&finder.catalogue.spaces);
         drop(finder);
-        looks += 1;
-        // The first look may have indexed everything, and the start is over by now.
-        if looks == SETTLED {
-            kiwi_exec::give_memory_back();
-        }
         std::thread::park_timeout(PAUSE);
+    }
+}
+
+/// Whether anybody does anything: whoever rests gives back what it can have again.
+#[derive(Default)]
+struct Rest {
+    wanted: u64,
+    looks: u32,
+}
+
+impl Rest {
+    fn look(&mut self, spaces: &Spaces) {
+        let wanted = spaces.wanted();
+        self.looks = if wanted == self.wanted { self.looks.saturating_add(1) } else { 0 };
+        self.wanted = wanted;
+        if self.looks != REST {
+            return;
+        }
+        // Where the kernel does not tell of changes, clients' lists are read again and again, and these tools with them.
+        if spaces.lull_of_who_stays().is_some() {
+            spaces.forget();
+        }
+        kiwi_exec::give_memory_back();
     }
 }
 

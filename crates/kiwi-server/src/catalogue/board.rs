@@ -2,6 +2,7 @@
 
 use kiwi_gate::{Kernel, Overview};
 use kiwi_model::{Digest, Hasher};
+use kiwi_space::Quiet;
 use rmcp::model::Tool;
 
 use super::Reading;
@@ -36,5 +37,10 @@ impl Reading for Board {
 
     fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// What it is made from is an index, which follows what changes when it comes to it.
+    fn quiet(_: &Kernel) -> Option<Quiet> {
+        None
     }
 }

@@ -2,35 +2,38 @@
 
 use kiwi_mcp::Offer;
 use kiwi_model::ErrorKind;
-use kiwi_search::Kind;
-use kiwi_space::TextKind;
+use kiwi_space::{TextItem, TextKind};
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+use super::line;
 use super::upstream::{Told, Verb, converse, listed};
 use crate::answer;
-use crate::catalogue::Source;
 use crate::client::Client;
 use crate::server::Server;
 
+/// A directive as a client sees it.
+pub(crate) fn prompt(text: &TextItem) -> Option<Prompt> {
+    let arguments: Vec<Value> = text
+        .inputs
+        .iter()
+        .map(
+            |input| json!({"name": input.name, "description": input.description, "required": input.required}),
+        )
+        .collect();
+    let mut description = line(text);
+    if description.is_empty() {
+        description.clone_from(&text.id);
+    }
+    serde_json::from_value(json!({"name": text.id, "description": description, "arguments": arguments})).ok()
+}
+
 /// Every prompt: directives first; an upstream one whose name is taken has its server before it.
 pub(crate) async fn prompts(server: &Server) -> Vec<Prompt> {
-    let catalogue = server.shelf.current().await;
-    let mut all: Vec<Prompt> = Vec::new();
-    for entry in catalogue.visible().filter(|entry| entry.kind == Kind::Directive) {
-        let Source::Text(text) = &entry.source else { continue };
-        let arguments: Vec<Value> = text
-            .inputs
-            .iter()
-            .map(|input| json!({"name": input.name, "description": input.description, "required": input.required}))
-            .collect();
-        let description = if entry.description.is_empty() { &entry.id } else { &entry.description };
-        let prompt = json!({"name": entry.id, "description": description, "arguments": arguments});
-        all.extend(serde_json::from_value::<Prompt>(prompt).ok());
-    }
+    let mut all = server.shelf.current().await.prompts.clone();
     for (name, mut prompt) in listed::<Prompt>(server, Offer::Prompts).await {
         if all.iter().any(|known| known.name == prompt.name) {
             prompt.name = format!("{name}.{}", prompt.name);

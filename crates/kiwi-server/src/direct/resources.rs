@@ -2,8 +2,7 @@
 
 use kiwi_mcp::Offer;
 use kiwi_model::ErrorKind;
-use kiwi_search::Kind;
-use kiwi_space::TextKind;
+use kiwi_space::{TextItem, TextKind};
 use rmcp::ErrorData;
 use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceTemplate,
@@ -12,6 +11,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+use super::line;
 use super::upstream::{Told, Verb, converse, listed};
 use crate::answer;
 use crate::client::Client;
@@ -20,18 +20,18 @@ use crate::server::Server;
 /// Where knowledge lies for clients.
 const KNOWLEDGE: &str = "kiwi://knowledge/";
 
+/// A knowledge entry as a client sees it.
+pub(crate) fn resource(text: &TextItem) -> Option<Resource> {
+    let resource = json!({
+        "uri": format!("{KNOWLEDGE}{}", text.id), "name": text.id,
+        "description": line(text), "mimeType": "text/markdown",
+    });
+    serde_json::from_value(resource).ok()
+}
+
 /// Every resource.
 pub(crate) async fn resources(server: &Server) -> Vec<Resource> {
-    let catalogue = server.shelf.current().await;
-    let of_knowledge =
-        catalogue.visible().filter(|entry| entry.kind == Kind::Knowledge).filter_map(|entry| {
-            let resource = json!({
-                "uri": format!("{KNOWLEDGE}{}", entry.id), "name": entry.id,
-                "description": entry.description, "mimeType": "text/markdown",
-            });
-            serde_json::from_value(resource).ok()
-        });
-    let mut all: Vec<Resource> = of_knowledge.collect();
+    let mut all = server.shelf.current().await.resources.clone();
     all.extend(listed(server, Offer::Resources).await.into_iter().map(|(_, it)| it));
     all
 }

@@ -12,37 +12,40 @@ use std::sync::Arc;
 
 use crate::answer;
 use crate::calls::{Asking, Step};
-use crate::catalogue::{Catalogue, Entry, Source, is_callable};
+use crate::catalogue::Catalogue;
 use crate::client::Client;
 use crate::server::Server;
 
 /// A tool as a client sees it; `None` for what is not called by itself.
-pub(crate) fn native_tool(entry: &Entry) -> Option<Tool> {
-    let Source::Tool(tool) = &entry.source else { return None };
-    // What serves the other methods of an upstream server is no tool of its own.
-    if !entry.is_callable() {
+pub(crate) fn native_tool(tool: &kiwi_chain::Tool) -> Option<Tool> {
+    if !is_callable(tool) {
         return None;
     }
-    let manifest = &tool.manifest;
+    let (manifest, id) = (&tool.manifest, tool.manifest.tool_id.as_str());
     let mut schema = match &manifest.parameters {
         Some(Value::Object(schema)) => schema.clone(),
         _ => Map::new(),
     };
     schema.entry("type").or_insert_with(|| "object".into());
     let mut definition = json!({
-        "name": entry.id,
+        "name": id,
         "inputSchema": schema,
         "annotations": {"readOnlyHint": !manifest.mutates_state, "destructiveHint": manifest.mutates_state},
     });
     if let Value::Object(map) = &mut definition {
-        let description = manifest.description.as_ref().unwrap_or(&entry.id);
-        map.insert("description".into(), description.clone().into());
+        let description = manifest.description.as_deref().unwrap_or(id);
+        map.insert("description".into(), description.into());
         manifest.title.as_ref().map(|title| map.insert("title".into(), title.clone().into()));
         if let Some(schema) = tool.document.get("output_schema").filter(|schema| schema.is_object()) {
             map.insert("outputSchema".into(), schema.clone());
         }
     }
     serde_json::from_value(definition).ok()
+}
+
+/// Whether a tool is something to call, rather than something that others run on.
+fn is_callable(tool: &kiwi_chain::Tool) -> bool {
+    !matches!(tool.manifest.tool_type.as_str(), "primitive" | "runtime")
 }
 
 /// Calls a tool by its name.
@@ -85,7 +88,7 @@ async fn is_known(server: &Server, name: &str) -> bool {
     if let Err(McpError::Quarantined { .. }) = upstreams.tool(&tool.id) {
         return server.kernel.find(&tool).is_ok_and(|tool| is_callable(&tool));
     }
-    let has = |catalogue: &Catalogue| catalogue.native.iter().any(|tool| tool.name == name);
+    let has = |catalogue: &Catalogue| catalogue.tools.iter().any(|tool| tool.name == name);
     if has(&*server.shelf.current().await) || upstreams.ensure(&tool.id).await.is_err() {
         return true;
     }

@@ -33,6 +33,7 @@ mod mcp_conformance;
 mod mcp_http;
 mod mcp_install;
 mod mcp_registry;
+mod mcp_rest;
 mod mcp_review;
 mod mcp_server;
 mod mcp_upstream;
