@@ -85,6 +85,6 @@ pub use launcher::launcher_main;
 pub use leftover::KeptSnapshot;
 pub use memory::keep_memory_private;
 pub use process::{Exit, Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
-pub use rest::give_memory_back;
+pub use rest::{give_memory_back, share_memory};
 pub use serve::{Serving, ServingEnd};
 pub use which::ProgramSearch;

@@ -102,8 +102,10 @@ impl Gatherer<'_> {
             }
             Ok(done)
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(large.len());
-        if threads <= 1 {
+        // To find out how many cores there are takes longer than most tools take to read.
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if large.len() > 1 { cores().min(large.len()) } else { 1 };
+        if threads == 1 {
             return work();
         }
         std::thread::scope(|scope| {

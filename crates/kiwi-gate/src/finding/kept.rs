@@ -26,6 +26,8 @@ pub struct Keeping {
 impl Kernel {
     /// Keeps the indexes in step from now on.
     pub fn keep_indexes(&self) -> Keeping {
+        // This process stays, and does one thing at a time.
+        kiwi_exec::share_memory();
         self.finder.is_kept.store(true, Ordering::Release);
         let is_over = Arc::new(AtomicBool::new(false));
         let (finder, over) = (Arc::downgrade(&self.finder), Arc::clone(&is_over));
