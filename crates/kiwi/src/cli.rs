@@ -4,6 +4,7 @@ use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand};
 
 use kiwi_model::Fault;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::commands;
@@ -25,13 +26,14 @@ impl Cli {
     /// Reads what was typed. Where that says `run`, it is first read as if nothing else could be typed: programs do so
     /// once per call, and to know all the other commands takes longer than to read this one. What cannot be understood
     /// so is read once more by who knows everything, and told by it.
-    pub fn read() -> Result<Self, clap::Error> {
-        if std::env::args_os().any(|word| word == "run")
-            && let Ok(Cli { project, command: Frequent::Run(args) }) = Cli::<Frequent>::try_parse()
-        {
-            return Ok(Self { project, command: Command::Run(args) });
+    pub fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let frequent = words.iter().any(|word| word == "run").then(|| Cli::try_parse_from(words));
+        match frequent {
+            Some(Ok(Cli { project, command: Frequent::Run(args) })) => {
+                Ok(Self { project, command: Command::Run(args) })
+            }
+            None | Some(Err(_)) => Self::try_parse_from(words),
         }
-        Self::try_parse()
     }
 }
 
@@ -153,6 +155,49 @@ impl Command {
             Self::Cache(args) => args.json(),
             Self::Doctor(args) => args.json,
             Self::Init(_) | Self::Schema(_) | Self::Demo(_) | Self::Completions(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_alone_is_read_as_by_the_whole() {
+        let read = |text: &str| {
+            let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+            let frequent = Cli::<Frequent>::try_parse_from(&words).is_ok();
+            let whole = <Cli>::try_parse_from(&words);
+            let told = |read: Result<Cli, clap::Error>| {
+                read.map(|cli| format!("{cli:?}")).map_err(|error| error.to_string())
+            };
+            assert_eq!(told(Cli::read(&words)), told(whole), "{text}");
+            frequent
+        };
+        for text in [
+            "kiwi run say",
+            "kiwi run say text=hi count=2 --json",
+            "kiwi --project /tmp run say --locked",
+            "kiwi run --project /tmp say --strict --dry-run",
+            "kiwi run say --lock warn --wait",
+            "kiwi run run",
+        ] {
+            assert!(read(text), "{text}");
+        }
+        for text in [
+            "kiwi run",
+            "kiwi run --help",
+            "kiwi run say --locked --lock off",
+            "kiwi run say --lock never",
+            "kiwi run --no-such-flag say",
+            "kiwi search run",
+            "kiwi --project run search it",
+            "kiwi runs say",
+            "kiwi tool list",
+            "kiwi",
+        ] {
+            assert!(!read(text), "{text}");
         }
     }
 }

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Some(builtin::ARGUMENT) => return builtin::main(words),
         _ => {}
     }
-    let cli = match Cli::read() {
+    let cli = match Cli::read(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
