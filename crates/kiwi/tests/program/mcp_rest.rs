@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Longer than two looks at what clients are shown.
 const REST: Duration = Duration::from_secs(12);
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn script(says: &str) -> String {
     format!(
@@ -48,7 +48,7 @@ fn wait_for(pipe: &mut Pipe, list: &str, field: &str, wanted: &str) {
 #[test]
 fn who_rests_reads_nothing_and_shows_what_changes() {
     let env = TestEnvironment::new();
-    let tool = env.write("tools/say.sh", &script("one"));
+    let tool = env.write("tools/say.sh", script("one"));
     trusted(&env);
     let mut pipe = Pipe::old(&env, &["--direct"], json!({}));
     wait_for(&mut pipe, "tools", "description", "Says one");
@@ -61,7 +61,7 @@ fn who_rests_reads_nothing_and_shows_what_changes() {
     wait_for(&mut pipe, "prompts", "name", "go");
     env.write("knowledge/red.md", "---\nid: red\ntitle: Red\n---\nRed is warm.\n");
     wait_for(&mut pipe, "resources", "name", "red");
-    env.write_user("tools/mine.sh", &script("mine"));
+    env.write_user("tools/mine.sh", script("mine"));
     wait_for(&mut pipe, "tools", "name", "mine");
     std::fs::remove_file(tool).unwrap();
     let begun = Instant::now();
@@ -76,7 +76,7 @@ fn who_rests_reads_nothing_and_shows_what_changes() {
 #[test]
 fn what_lies_behind_a_link_is_looked_at_again() {
     let env = TestEnvironment::new();
-    let behind = env.write("elsewhere/say.sh", &script("one"));
+    let behind = env.write("elsewhere/say.sh", script("one"));
     std::fs::create_dir_all(env.project().join(".ai/tools")).unwrap();
     std::os::unix::fs::symlink("../elsewhere/say.sh", env.project().join(".ai/tools/say.sh")).unwrap();
     trusted(&env);
