@@ -2,7 +2,6 @@
 
 use kiwi_gate::{Kernel, Overview};
 use kiwi_model::{Digest, Hasher};
-use kiwi_space::Quiet;
 use rmcp::model::Tool;
 
 use super::Reading;
@@ -26,6 +25,9 @@ impl Board {
 }
 
 impl Reading for Board {
+    /// What it is made from is an index, which follows what changes when it comes to it.
+    const HOLDS_IN_A_LULL: bool = false;
+
     /// Without an index the four are there all the same; a search tells what is wrong.
     fn read(kernel: &Kernel) -> Self {
         Self::of(&kernel.overview(NAMED).unwrap_or_default())
@@ -37,10 +39,5 @@ impl Reading for Board {
 
     fn digest(&self) -> Digest {
         self.digest
-    }
-
-    /// What it is made from is an index, which follows what changes when it comes to it.
-    fn quiet(_: &Kernel) -> Option<Quiet> {
-        None
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use shelf::{Reading, Shelf};
 
 use kiwi_gate::Kernel;
 use kiwi_model::{Digest, Hasher, Space};
-use kiwi_space::{Quiet, TextKind};
+use kiwi_space::TextKind;
 use rmcp::model::{Prompt, Resource, Tool};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Catalogue {
 }
 
 impl Reading for Catalogue {
+    const HOLDS_IN_A_LULL: bool = true;
+
     /// Reads everything. What is broken is not offered; `kiwi tool list` tells about it.
     fn read(kernel: &Kernel) -> Self {
         let mut catalogue = Self::empty();
@@ -72,10 +74,6 @@ impl Reading for Catalogue {
 
     fn digest(&self) -> Digest {
         self.digest
-    }
-
-    fn quiet(kernel: &Kernel) -> Option<Quiet> {
-        kernel.spaces().lull_of_who_stays()
     }
 }
 

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 
 /// Something that is read from what the kernel knows.
 pub(crate) trait Reading: Send + Sync + 'static {
+    /// Whether in a lull it would be read as it was before.
+    const HOLDS_IN_A_LULL: bool;
     fn read(kernel: &Kernel) -> Self;
     /// What stands in for it when it cannot be read.
     fn empty() -> Self;
     /// Changes when anything of it does.
     fn digest(&self) -> Digest;
-    /// As long as this stays the same, reading again would find the same; `None`: nobody knows.
-    fn quiet(kernel: &Kernel) -> Option<Quiet>;
 }
 
 /// What is older is read again before a search.
@@ -24,7 +24,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// What is older is read again in the background, whoever asks.
 const STALE: Duration = Duration::from_secs(5);
 
-/// What was read, when, and in which quiet.
+/// What was read, when, and in which lull.
 struct Held<R> {
     read: Arc<R>,
     at: Instant,
@@ -34,13 +34,13 @@ struct Held<R> {
 impl<R: Reading> Held<R> {
     fn read(kernel: &Kernel) -> Self {
         // Asked for before looking: what changes while it is read has changed since.
-        let quiet = R::quiet(kernel);
+        let quiet = R::HOLDS_IN_A_LULL.then(|| kernel.spaces().lull_of_who_stays()).flatten();
         Self { read: Arc::new(R::read(kernel)), at: Instant::now(), quiet }
     }
 
     /// Whether it may have become another since.
     fn is_doubtful(&self, kernel: &Kernel) -> bool {
-        self.quiet.is_none() || self.quiet != R::quiet(kernel)
+        self.quiet.is_none() || self.quiet != kernel.spaces().lull()
     }
 }
 
