@@ -1,5 +1,4 @@
-//! Which backend builds the walls. Whether `bwrap` works here is found out by trying, once per Kiwi process; Kiwi's own walls
-//! are what is left, and need no trial: where they cannot be built, nothing starts, and whoever wanted them is told why.
+//! Which backend builds the walls. What works here is found out by trying, once per Kiwi process.
 
 use kiwi_model::{Isolation, Piece, Text};
 use std::collections::BTreeMap;
@@ -18,8 +17,8 @@ use crate::wire::Raw;
 /// The second argument by which a launcher knows that it is only to show that it can start.
 pub const PROBE: &str = "probe";
 
-/// Whether a launcher could start something inside the `bwrap` at a path.
-type Trials = BTreeMap<(PathBuf, PathBuf), bool>;
+/// What a trial of `bwrap` at a path, or of the launcher itself, came to: nothing, or why it failed.
+type Trials = BTreeMap<(PathBuf, Option<PathBuf>), Option<String>>;
 static TRIALS: Mutex<Trials> = Mutex::new(BTreeMap::new());
 
 /// Who builds the walls for a process; nobody for the levels that have none.
@@ -40,27 +39,35 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
             Some(path) => Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
             None => Err(unavailable("`bwrap` was not found".into())),
         },
-        Backend::Auto => match bubblewrap() {
-            Some(path) if works(launcher, &path).await => Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
-            _ => Ok(Some(Builder::Native)),
-        },
+        Backend::Auto => {
+            let mut why = String::from("`bwrap` was not found");
+            if let Some(path) = bubblewrap() {
+                match trial(launcher, Some(&path)).await {
+                    None => return Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
+                    Some(failure) => why = failure,
+                }
+            }
+            match trial(launcher, None).await {
+                None => Ok(Some(Builder::Native)),
+                Some(failure) => Err(unavailable(format!("{why}; without it: {failure}"))),
+            }
+        }
     }
 }
 
-/// Whether this `bwrap` works here.
-async fn works(launcher: &Launcher, bubblewrap: &Path) -> bool {
-    let key = (launcher.program.clone(), bubblewrap.to_owned());
-    let known = TRIALS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+/// Why this backend does not work here, if it does not.
+async fn trial(launcher: &Launcher, bubblewrap: Option<&Path>) -> Option<String> {
+    let key = (launcher.program.clone(), bubblewrap.map(Path::to_owned));
+    let known = TRIALS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     if let Some(known) = known {
         return known;
     }
-    let works = attempt(launcher, Some(bubblewrap)).await.is_none();
-    TRIALS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, works);
-    works
+    let failure = attempt(launcher, bubblewrap).await;
+    TRIALS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, failure.clone());
+    failure
 }
 
-/// Runs the launcher itself inside, where it ends at once; says why that failed, if it did. Boxed, because running a process
-/// begins with a choice.
+/// Runs the launcher itself inside, where it ends at once. Boxed, because running a process begins with a choice.
 fn attempt(
     launcher: &Launcher,
     bubblewrap: Option<&Path>,
@@ -104,13 +111,10 @@ impl Launcher {
     pub async fn sandbox(&self, search_path: &str) -> Result<&'static str, ExecError> {
         let mut process = probe(Isolation::Restricted, Confinement::default());
         search_path.clone_into(&mut process.search_path);
-        if let Some(Builder::Bubblewrap(_)) = choose(self, &process).await? {
-            return Ok("bubblewrap, landlock and seccomp");
-        }
-        match attempt(self, None).await {
-            None => Ok("namespaces, landlock and seccomp"),
-            Some(why) => Err(ExecError::SandboxUnavailable { level: process.isolation, why }),
-        }
+        Ok(match choose(self, &process).await? {
+            Some(Builder::Bubblewrap(_)) => "bubblewrap, landlock and seccomp",
+            Some(Builder::Native) | None => "namespaces, landlock and seccomp",
+        })
     }
 
     /// Whether limits of a whole call can be held here, found out by trying.
