@@ -101,10 +101,7 @@ async fn over_http(bare: Bare, port: u16) -> Result<()> {
         // Small answers do not wait for each other.
         let _ = stream.set_nodelay(true);
     });
-    let router = axum::Router::new()
-        .route_service("/mcp", service)
-        .layer(axum::middleware::map_response(kiwi_server::in_one_piece));
-    Ok(axum::serve(listener, router).await?)
+    Ok(axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await?)
 }
 
 impl ServerHandler for Bare {

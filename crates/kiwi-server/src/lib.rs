@@ -32,6 +32,6 @@ mod wire;
 
 pub use error::ServerError;
 pub use face::Shape;
-pub use http::{Bearer, Http, HttpOptions, in_one_piece};
+pub use http::{Bearer, Http, HttpOptions};
 pub use server::Server;
 pub use stdio::serve_stdio;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::bearer::Bearer;
 use super::busy::{Busy, keeping};
 use super::names::Names;
-use super::{HttpOptions, connections, in_one_piece};
+use super::{HttpOptions, connections};
 
 /// Sessions of older revisions at once; each ends by itself when nothing comes for a while.
 const MOST_SESSIONS: usize = 1024;
@@ -189,7 +189,7 @@ pub(crate) async fn pass(
         Ok(Err(_)) => return closing(plain(StatusCode::BAD_REQUEST, "the request did not arrive whole")),
         Ok(Ok(body)) => body,
     };
-    let response = in_one_piece(next.run(Request::from_parts(parts, Body::from(body))).await).await;
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     keeping(response, busy)
 }
 

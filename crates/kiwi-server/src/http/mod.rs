@@ -5,11 +5,9 @@ mod busy;
 mod connections;
 mod guard;
 mod names;
-mod piece;
 
 pub use bearer::Bearer;
 pub(crate) use guard::Identity;
-pub use piece::in_one_piece;
 
 use axum::Router;
 use axum::routing::get;
