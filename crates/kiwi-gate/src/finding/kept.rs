@@ -55,6 +55,7 @@ fn keep(finder: &Weak<Finder>, over: &Arc<AtomicBool>) {
 struct Rest {
     wanted: u64,
     looks: u32,
+    has_rested: bool,
 }
 
 impl Rest {
@@ -65,10 +66,14 @@ impl Rest {
         if self.looks != REST {
             return;
         }
-        // Where the kernel does not tell of changes, clients' lists are read again and again, and these tools with them.
+        // Where the kernel does not tell of changes, clients' lists are read again and again, and these tools with them:
+        // there only what the start needed is given back.
         if spaces.lull_of_who_stays().is_some() {
             spaces.forget();
+        } else if self.has_rested {
+            return;
         }
+        self.has_rested = true;
         kiwi_exec::give_memory_back();
     }
 }
