@@ -2,7 +2,7 @@
 //! folder of its own as `$1`; a fourth argument names the backend of a sandbox around it. It fails when the script does.
 //!
 //! With a fifth it stays: once a spare is ready it has a shell of the host run that, and only then runs its own script,
-//! without the package.
+//! without the package; not if it is empty. All further ones are folders in which the script may write.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -38,14 +38,18 @@ fn main() {
         timeout: Duration::from_mins(1),
         output_cap: 1 << 20,
         isolation,
-        confinement: Confinement { backend, ..Confinement::default() },
+        confinement: Confinement {
+            backend,
+            write: arguments.iter().skip(6).map(Into::into).collect(),
+            ..Confinement::default()
+        },
         has_secrets: false,
         packages: vec![Package { link: 0, files: vec![file], form: PackageForm::Folder }],
         search_path: "/usr/bin:/bin".into(),
         project: "/".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let process = match arguments.get(5) {
+    let process = match arguments.get(5).filter(|between| !between.is_empty()) {
         Some(between) => {
             let process = Process { args: process.args[..2].to_vec(), packages: Vec::new(), ..process };
             launcher.keep_spares();

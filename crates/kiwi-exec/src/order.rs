@@ -155,8 +155,8 @@ impl Speller<'_> {
         })?;
         let sockets = process.isolation == Isolation::Sandboxed;
         let proxy = sockets && !confinement.network.hosts.is_empty();
-        env.insert("HOME", literal(sandbox::HOME));
-        env.insert("TMPDIR", literal("/tmp"));
+        env.insert("HOME", literal(sandbox::home(&view)));
+        env.insert("TMPDIR", literal(sandbox::TEMPORARY));
         if proxy {
             let address = format!("http://{}", sandbox::PROXY);
             for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
@@ -174,7 +174,7 @@ impl Speller<'_> {
             // Node.js heeds the variables only when told to.
             env.insert("NODE_USE_ENV_PROXY", literal("1"));
         }
-        Ok(Sandbox { builder, sockets, proxy, view, found: Vec::new() })
+        Ok(Sandbox::new(builder, sockets, proxy, view))
     }
 
     /// A program named in plain characters is looked for; a symbolic one is where it is.

@@ -1,7 +1,8 @@
 //! What Kiwi and its launcher say to each other.
 //!
 //! Frames over one stream socket: a little-endian length, then JSON. Kiwi sends an [`Opening`] and a [`Launch`]
-//! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
+//! (descriptors travel with its first byte); the launcher answers with one [`Report`], or the first
+//! process of a sandbox does in its place. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
 //!
 //! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
@@ -11,8 +12,11 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -127,7 +131,7 @@ pub enum Wall {
 pub struct Word(pub Vec<Part>);
 
 /// A piece of a [`Word`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Part {
     /// As it is.
@@ -137,13 +141,52 @@ pub enum Part {
 }
 
 /// Characters as the system takes them: JSON cannot carry a path that is not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Raw {
     /// Nearly always.
     Text(String),
     /// Otherwise.
     Bytes(Vec<u8>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Part::deserialize(deserializer)? {
+            Part::Text(raw) => Ok(raw),
+            Part::Inherited(_) => Err(D::Error::custom("a number, and not a text")),
+        }
+    }
+}
+
+/// By what comes, and not by trying one form after the other: an order has a hundred of them.
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Pieces)
+    }
+}
+
+struct Pieces;
+
+impl<'de> Visitor<'de> for Pieces {
+    type Value = Part;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text, its bytes or a number")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
+        Ok(Part::Text(Raw::Text(text.to_owned())))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Part, E> {
+        usize::try_from(number).map(Part::Inherited).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, bytes: A) -> Result<Part, A::Error> {
+        let bytes = Vec::deserialize(SeqAccessDeserializer::new(bytes))?;
+        Ok(Part::Text(Raw::Bytes(bytes)))
+    }
 }
 
 impl Raw {

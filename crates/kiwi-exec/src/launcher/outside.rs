@@ -65,10 +65,10 @@ impl Outside {
         let first = fork(theirs)?;
         // A network takes as long to make as a root: the first process makes the one, the launcher the other.
         // Without it the first process starts nothing, and leaves when nobody can hand it over any more.
-        let network = make_network(sandbox.sockets).map_err(refused())?;
+        let made = make_namespaces(sandbox.sockets).map_err(refused())?;
         let order = wire::frame(&()).map_err(refused())?;
         // It may be gone already; then it has said why.
-        let _ = wire::send_all(&status, &order, &[network.as_fd()]);
+        let _ = wire::send_all(&status, &order, &made.each_ref().map(AsFd::as_fd));
         Ok(Self { first, status, is_bubblewrap: false, held: Vec::new() })
     }
 
@@ -108,9 +108,9 @@ impl Outside {
         wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
     }
 
-    /// What the end of the outermost process means.
+    /// What the end of the outermost process means where the first one has said nothing.
     pub fn conclude(&self, exit: Exit) -> Report {
-        self.report().unwrap_or(match exit {
+        match exit {
             // So `bwrap` tells of a signal.
             Exit::Code(code @ 129..=192) if self.is_bubblewrap => Report::Ended(Exit::Signal(code - 128)),
             Exit::Code(_) => {
@@ -118,11 +118,11 @@ impl Outside {
                 Report::NotStarted { stage: Stage::Wall(wall), errno: 0 }
             }
             signal @ Exit::Signal(_) => Report::Ended(signal),
-        })
+        }
     }
 }
 
-/// The first namespaces of the tool's own; its first process makes those that concern nobody else, and the process
+/// The first namespaces of the tool's own; its first process makes those that are made quickly, and the process
 /// namespace begins with it. The launcher keeps its view of files.
 fn enter_namespaces() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -132,14 +132,15 @@ fn enter_namespaces() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// A network with nothing but a loopback, which is up where there are sockets that could use it.
-fn make_network(sockets: bool) -> io::Result<OwnedFd> {
-    nix::sched::unshare(CloneFlags::CLONE_NEWNET)?;
+/// Namespaces for the first process to move into: a network with nothing but a loopback, which is up where there are
+/// sockets that could use it, and queues and shared memory with nothing in them.
+fn make_namespaces(sockets: bool) -> io::Result<[OwnedFd; 2]> {
+    nix::sched::unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWIPC)?;
     if sockets {
         raise_loopback()?;
     }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/proc/self/ns/net", flags, Mode::empty())?)
+    let open = |path| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    Ok([open("/proc/self/ns/net")?, open("/proc/self/ns/ipc")?])
 }
 
 /// Sets the flag "up" of the first network device, which in a new namespace is the loopback.

@@ -18,7 +18,9 @@ impl Sandbox {
             }
         }
         let is_whole = there.next().is_none();
-        let is_alike = self.builder == prepared.builder && self.sockets == prepared.sockets;
+        let is_alike = self.builder == prepared.builder
+            && self.sockets == prepared.sockets
+            && self.has_settings() == prepared.has_settings();
         let is_too_late = |at: &Path| {
             prepared.view.iter().any(|it| {
                 it.at().starts_with(at) || (matches!(it, Shown::Link { .. }) && at.starts_with(it.at()))
@@ -39,7 +41,7 @@ mod tests {
     use crate::wire::Raw;
 
     fn sandbox(builder: Builder, view: &[Shown]) -> Sandbox {
-        Sandbox { builder, sockets: false, proxy: false, view: view.to_vec(), found: Vec::new() }
+        Sandbox::new(builder, false, false, view.to_vec())
     }
 
     fn bind(at: &str) -> Shown {
@@ -75,6 +77,16 @@ mod tests {
         // Something that is not wanted, or wanted otherwise.
         assert_eq!(beyond(&[link.clone(), home.clone()]), None);
         assert_eq!(beyond(&[link, home, Shown::Private { at: Raw::of("/usr") }]), None);
+    }
+
+    /// What was allowed for all settings cannot be taken back.
+    #[test]
+    fn entries_among_settings_are_another_sandbox() {
+        let prepared = sandbox(Builder::Native, &[bind("/usr")]);
+        let entries = |at: &str| Shown::Entries { from: Raw::of(at), at: Raw::of(at) };
+        let wanted = |at: &str| sandbox(Builder::Native, &[bind("/usr"), entries(at)]);
+        assert!(wanted("/var/spool").beyond(&prepared).is_some());
+        assert!(wanted("/etc/cron.d").beyond(&prepared).is_none());
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! | no way to loosen this | seccomp (no mounts, no namespaces, no tracing) | landlock refuses mounts too |
 
 mod backend;
+mod calls;
+mod filter;
 mod fit;
 mod hosts;
 mod plan;
@@ -21,7 +23,7 @@ mod view;
 
 pub use backend::{PROBE, choose};
 pub use hosts::Hosts;
-pub use plan::{Builder, DEVICES, Found, PROXY, STREAMS, Sandbox, Shown};
+pub use plan::{Builder, DEVICES, Found, PROXY, SETTINGS, STREAMS, Sandbox, Shown};
 pub use proxy::Proxy;
-pub use system::HOME;
-pub use view::{Request, system_view, view};
+pub use system::TEMPORARY;
+pub use view::{Request, home, system_view, view};

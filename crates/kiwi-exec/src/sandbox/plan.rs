@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
+use super::filter::Filter;
 use crate::wire::Raw;
 
 /// Where the tool finds the proxy. The network namespace is its own, so the number is always free.
@@ -15,14 +16,34 @@ pub struct Sandbox {
     pub builder: Builder,
     /// Whether the tool may make sockets. They lead nowhere but to the proxy.
     pub sockets: bool,
+    /// What it may ask of the kernel.
+    pub filter: Filter,
     /// Whether a descriptor for the proxy's listener comes with the launch.
     pub proxy: bool,
+    /// Whether the descriptor after that is the launcher's own socket to Kiwi: then the first process tells it how the tool
+    /// has ended, and the launcher need not.
+    #[serde(default)]
+    pub voice: bool,
     /// What is visible inside, parents before children.
     pub view: Vec<Shown>,
     /// What the launcher found at each path of the host in the view, by device and number; to be found again inside
     /// where somebody else than the launcher shows it.
     #[serde(default)]
     pub found: Vec<Found>,
+}
+
+impl Sandbox {
+    /// One of which nothing has been found yet.
+    pub fn new(builder: Builder, sockets: bool, proxy: bool, view: Vec<Shown>) -> Self {
+        Self { builder, sockets, filter: Filter::new(sockets), proxy, voice: false, view, found: Vec::new() }
+    }
+
+    /// Whether the tool may read everything it sees among the settings: not where it may make entries that it may not read.
+    pub fn has_settings(&self) -> bool {
+        let is_unreadable =
+            |shown: &Shown| matches!(shown, Shown::Entries { .. }) && shown.at().starts_with(SETTINGS);
+        !self.view.iter().any(is_unreadable)
+    }
 }
 
 /// Device and number of something of the host; nothing for what is not of the host.
@@ -90,6 +111,8 @@ impl Shown {
     }
 }
 
+/// Where settings are.
+pub const SETTINGS: &str = "/etc";
 /// Devices of the host that every sandbox has.
 pub const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Names below `/dev` that lead to the tool's own descriptors.

@@ -25,14 +25,16 @@ pub const SETTINGS: [&str; 9] = [
 /// Small settings, of which a copy is cheaper.
 const COPIED: [&str; 2] = ["/etc/nsswitch.conf", "/etc/timezone"];
 /// So many bytes at most are copied.
-pub const SMALL: u64 = 64 << 10;
+pub const SMALL: u64 = 16 << 10;
 /// Where names are resolved; of no use where there is no network.
 const RESOLVER: &str = "/etc/resolv.conf";
 
 /// A private `HOME`.
 pub const HOME: &str = "/home/kiwi";
+/// A private folder for temporary files.
+pub const TEMPORARY: &str = "/tmp";
 /// Folders of the tool's own.
-pub const PRIVATE: [&str; 3] = ["/tmp", HOME, "/dev/shm"];
+pub const PRIVATE: [&str; 3] = [TEMPORARY, HOME, "/dev/shm"];
 
 /// Small files: copies, and what would otherwise tell about the host.
 pub fn files(level: Isolation) -> Vec<(&'static str, String)> {

@@ -32,19 +32,6 @@ pub struct Request<'a> {
 /// Everything visible inside, parents before children.
 pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
     let mut scene = Scene::default();
-    scene.system(request.level);
-    for folder in [request.project, request.cwd] {
-        scene.empty(folder);
-    }
-    let home = request.home.as_deref();
-    let personal: Vec<&Path> = [request.project, request.cwd].into_iter().chain(home).collect();
-    for program in request.program.as_deref().into_iter().chain(request.kiwi) {
-        if !scene.shows(program) || fs::canonicalize(program).is_ok_and(|real| !scene.shows(&real)) {
-            for path in system::installation(program, &personal) {
-                scene.host(&path);
-            }
-        }
-    }
     for path in &request.confinement.read {
         scene.declared(path, false)?;
     }
@@ -53,6 +40,19 @@ pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
     }
     for path in &request.confinement.entries {
         scene.entry(path)?;
+    }
+    for folder in [request.project, request.cwd] {
+        scene.empty(folder);
+    }
+    scene.system(request.level);
+    let home = request.home.as_deref();
+    let personal: Vec<&Path> = [request.project, request.cwd].into_iter().chain(home).collect();
+    for program in request.program.as_deref().into_iter().chain(request.kiwi) {
+        if !scene.shows(program) || fs::canonicalize(program).is_ok_and(|real| !scene.shows(&real)) {
+            for path in system::installation(program, &personal) {
+                scene.host(&path);
+            }
+        }
     }
     for path in &request.confinement.hidden {
         check_declared(path)?;
@@ -67,6 +67,16 @@ pub fn view(request: &Request<'_>) -> Result<Vec<Shown>, ExecError> {
         scene.put(snapshot, Sight::Bind { from: from.unwrap_or_else(|| snapshot.to_owned()), write: false });
     }
     Ok(scene.into_shown())
+}
+
+/// The folder of its own that a tool has as its `HOME` there. Where it declares what is around the usual one, there is none
+/// to be had but the one for temporary files.
+pub fn home(view: &[Shown]) -> &'static str {
+    if view.iter().any(|shown| shown.at() == Path::new(system::HOME)) {
+        system::HOME
+    } else {
+        system::TEMPORARY
+    }
 }
 
 /// The part of it that every tool gets, whatever it has declared.
@@ -96,32 +106,50 @@ impl Scene {
         self.0.insert(at.into(), sight);
     }
 
+    /// Puts something of the sandbox's own there, unless it would lie in something of the host's: that is shown as it is,
+    /// and what is made in it would be made on the host.
+    fn offer(&mut self, at: &Path, sight: Sight) {
+        if !self.has_host_around(at) {
+            self.0.entry(at.to_owned()).or_insert(sight);
+        }
+    }
+
+    /// Whether something of the host is shown around this place.
+    fn has_host_around(&self, at: &Path) -> bool {
+        let is_host = |sight: &Sight| matches!(sight, Sight::Bind { .. } | Sight::Entries);
+        at.ancestors().skip(1).any(|folder| self.0.get(folder).is_some_and(is_host))
+    }
+
     fn system(&mut self, level: Isolation) {
-        for path in system::PROGRAMS {
+        for path in system::PROGRAMS.map(Path::new) {
             match fs::read_link(path) {
-                Ok(target) => self.put(path, Sight::Link(target.into_os_string())),
-                Err(_) => self.host(Path::new(path)),
+                Ok(target) => self.offer(path, Sight::Link(target.into_os_string())),
+                Err(_) => self.host(path),
             }
         }
-        for path in system::SETTINGS {
+        for path in system::SETTINGS.map(Path::new) {
             // A link to what is shown anyway can stay a link.
             match fs::read_link(path) {
-                Ok(target) if self.shows(&target) => self.put(path, Sight::Link(target.into_os_string())),
-                _ => self.setting(Path::new(path)),
+                Ok(target) if self.shows(&target) => self.offer(path, Sight::Link(target.into_os_string())),
+                _ => self.setting(path),
             }
         }
         for (path, text) in system::files(level) {
-            self.put(path, Sight::File(text));
+            self.offer(Path::new(path), Sight::File(text));
         }
-        for path in system::PRIVATE {
-            self.put(path, Sight::Private);
+        for path in system::PRIVATE.map(Path::new) {
+            // A mount hides what is there and makes nothing.
+            let is_there = fs::symlink_metadata(path).is_ok_and(|place| place.is_dir());
+            if is_there || !self.has_host_around(path) {
+                self.0.entry(path.to_owned()).or_insert(Sight::Private);
+            }
         }
     }
 
     /// Something of the host, readable, if it is there.
     fn host(&mut self, path: &Path) {
         if let Ok(from) = fs::canonicalize(path) {
-            self.put(path, Sight::Bind { from, write: false });
+            self.offer(path, Sight::Bind { from, write: false });
         }
     }
 
@@ -129,14 +157,16 @@ impl Scene {
     fn setting(&mut self, path: &Path) {
         let is_small = |file: fs::Metadata| file.is_file() && file.len() <= system::SMALL;
         match fs::canonicalize(path) {
-            Ok(from) if fs::metadata(&from).is_ok_and(is_small) => self.put(path, Sight::Copy(from)),
+            Ok(from) if fs::metadata(&from).is_ok_and(is_small) => self.offer(path, Sight::Copy(from)),
             _ => self.host(path),
         }
     }
 
-    /// An empty folder, unless something private or declared is there already.
+    /// An empty folder, unless it is declared, or something around it.
     fn empty(&mut self, path: &Path) {
-        if path.parent().is_some() {
+        let is_declared =
+            path.ancestors().any(|folder| matches!(self.0.get(folder), Some(Sight::Bind { .. })));
+        if !is_declared && path.parent().is_some() {
             self.0.entry(path.to_owned()).or_insert(Sight::Empty);
         }
     }
@@ -168,9 +198,8 @@ impl Scene {
 
     /// A link, unless what is shown there has the name already.
     fn link(&mut self, at: &Path, to: &Path) {
-        let shows = |sight: &Sight| matches!(sight, Sight::Bind { .. } | Sight::Entries);
-        let is_shown = at.ancestors().any(|folder| self.0.get(folder).is_some_and(shows));
-        if !is_shown && at.is_absolute() && at != to {
+        let is_shown = matches!(self.0.get(at), Some(Sight::Bind { .. } | Sight::Entries));
+        if !is_shown && !self.has_host_around(at) && at.is_absolute() && at != to {
             self.put(at, Sight::Link(to.into()));
         }
     }
@@ -230,23 +259,84 @@ mod tests {
         }
     }
 
+    fn view_of(confinement: &Confinement, project: &Path) -> Vec<Shown> {
+        view(&Request {
+            confinement,
+            level: Isolation::Restricted,
+            program: Some("/bin/sh".into()),
+            kiwi: None,
+            cwd: project,
+            project,
+            snapshot: None,
+            home: None,
+        })
+        .unwrap()
+    }
+
+    /// What is made or overwritten there would be made or overwritten on the host.
+    #[test]
+    fn nothing_is_put_into_what_is_the_hosts() {
+        let etc = PathBuf::from("/etc");
+        let declared = |read: &[&Path], write: &[&Path], entries: &[&Path]| {
+            let [read, write, entries] =
+                [read, write, entries].map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
+            let confinement = Confinement { read, write, entries, ..Confinement::default() };
+            view_of(&confinement, Path::new("/no/such/project"))
+        };
+        let below =
+            |view: Vec<Shown>| view.into_iter().filter(|it| it.at().starts_with("/etc")).collect::<Vec<_>>();
+        let bind = |write| Shown::Bind { from: Raw::of(&etc), at: Raw::of(&etc), write };
+        assert!(below(declared(&[], &[], &[])).len() > 4);
+        assert_eq!(below(declared(&[&etc], &[], &[])), [bind(false)]);
+        assert_eq!(below(declared(&[], &[&etc], &[])), [bind(true)]);
+        let entries = Shown::Entries { from: Raw::of(&etc), at: Raw::of(&etc) };
+        assert_eq!(below(declared(&[], &[], &[Path::new("/etc/none")])), [entries]);
+        // What is declared within stays, whichever comes first.
+        let passwd = PathBuf::from("/etc/passwd");
+        let within = below(declared(&[&passwd], &[&etc], &[]));
+        assert_eq!(
+            within,
+            [bind(true), Shown::Bind { from: Raw::of(&passwd), at: Raw::of(&passwd), write: false }]
+        );
+    }
+
+    #[test]
+    fn a_home_is_not_made_on_the_host() {
+        let home = Path::new("/home");
+        let confinement = Confinement { read: vec![home.to_owned()], ..Confinement::default() };
+        let usual = view_of(&Confinement::default(), Path::new("/no/such/project"));
+        assert_eq!(super::home(&usual), system::HOME);
+        let shown = view_of(&confinement, Path::new("/no/such/project"));
+        let expected = if Path::new(system::HOME).is_dir() { system::HOME } else { "/tmp" };
+        assert_eq!(super::home(&shown), expected);
+        assert!(
+            shown.iter().all(|it| it.at() == home
+                || it.at() == Path::new(system::HOME)
+                || !it.at().starts_with(home))
+        );
+    }
+
+    #[test]
+    fn what_is_declared_around_a_project_shows_it() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let project = root.join("project");
+        fs::create_dir(&project).unwrap();
+        let confinement = Confinement { read: vec![root.clone()], ..Confinement::default() };
+        assert!(view_of(&confinement, &project).iter().all(|it| it.at() != project));
+        assert!(view_of(&Confinement::default(), &project).contains(&Shown::Empty { at: Raw::of(&project) }));
+        // To make entries is not to see what is there.
+        let confinement = Confinement { entries: vec![root.join("new")], ..Confinement::default() };
+        assert!(view_of(&confinement, &project).contains(&Shown::Empty { at: Raw::of(&project) }));
+    }
+
     #[test]
     fn a_declared_project_replaces_the_empty_one_and_parents_come_first() {
         let root = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(root.path()).unwrap();
         fs::create_dir(root.join("out")).unwrap();
         let confinement = Confinement { write: vec![root.join("out")], ..Confinement::default() };
-        let shown = view(&Request {
-            confinement: &confinement,
-            level: Isolation::Restricted,
-            program: Some("/bin/sh".into()),
-            kiwi: None,
-            cwd: &root,
-            project: &root,
-            snapshot: None,
-            home: None,
-        })
-        .unwrap();
+        let shown = view_of(&confinement, &root);
         let at: Vec<&Path> = shown.iter().map(Shown::at).collect();
         let place = |path: &Path| at.iter().position(|at| *at == path);
         assert!(place(Path::new("/tmp")) < place(&root) && place(&root) < place(&root.join("out")));

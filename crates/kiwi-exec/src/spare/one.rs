@@ -31,7 +31,7 @@ impl Spare {
         let Wish { kind, view } = wish;
         let prepared = kind.walls.clone().map(|Walls { builder, sockets }| {
             let view = view.unwrap_or_else(|| system_view(sockets));
-            Sandbox { builder, sockets, proxy: false, view, found: Vec::new() }
+            Sandbox::new(builder, sockets, false, view)
         });
         // Before anything of it is there: what changes from now on is noticed.
         let surroundings = Surroundings::now(view_of(prepared.as_ref()))?;

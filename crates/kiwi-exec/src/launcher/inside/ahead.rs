@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use super::root::Root;
-use super::{Walls, enter_namespaces, enter_network, recognise};
+use super::{Walls, enter_namespaces, move_on, recognise};
 use crate::launcher::start::{Given, failed};
 use crate::memory::keep_memory_private;
 use crate::sandbox::Sandbox;
@@ -45,7 +45,7 @@ impl Cell {
             root.show(number, shown)?;
         }
         let walls = Walls::write(prepared)?;
-        enter_network(control).map_err(failed(Stage::Wall(Wall::Namespaces)))?;
+        move_on(control).map_err(failed(Stage::Wall(Wall::Namespaces)))?;
         Ok(Self { prepared: prepared.clone(), root, walls })
     }
 
@@ -60,7 +60,7 @@ impl Cell {
         }
         root.finish()?;
         let shown: Vec<_> = missing.into_iter().map(|(_, shown)| shown).collect();
-        let rules = rules.and(&shown).map_err(failed(Stage::Wall(Wall::Landlock)))?;
+        let rules = rules.and(sandbox, &shown).map_err(failed(Stage::Wall(Wall::Landlock)))?;
         Ok(Walls { rules, filter })
     }
 }

@@ -6,8 +6,6 @@
 
 mod ahead;
 mod attributes;
-mod calls;
-mod filter;
 mod fork;
 mod root;
 mod rules;
@@ -18,6 +16,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType};
+use seccompiler::BpfProgram;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,7 +30,6 @@ use crate::sandbox::{Builder, PROXY, Sandbox};
 use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
 
 use ahead::Cell;
-use filter::Filter;
 pub use fork::{fork, fork_ahead};
 use rules::Rules;
 
@@ -58,15 +56,19 @@ fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
 }
 
 /// The same in walls that stand already, if they do.
-fn live_in(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
-    let report = match begin(cell, launch, given, control) {
-        Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
-            Some(exit) => Report::Ended(exit),
-            None => return Ok(()),
-        },
-        Err(report) => report,
+fn live_in(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedFd) -> io::Result<()> {
+    let voice = given.voice.take();
+    let mut tool = match begin(cell, launch, given, control) {
+        Ok(tool) => tool,
+        Err(report) => return wire::send_all(control, &wire::frame(&report)?, &[]),
     };
-    wire::send_all(control, &wire::frame(&report)?, &[])
+    let Some(exit) = tool.attend(control, Duration::from_millis(launch.grace_ms))? else { return Ok(()) };
+    let bytes = wire::frame(&Report::Ended(exit))?;
+    if let Some(kiwi) = voice {
+        // It may be gone; then nobody wants the report.
+        let _ = wire::send(&kiwi, &bytes, &[]);
+    }
+    wire::send_all(control, &bytes, &[])
 }
 
 fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, Report> {
@@ -81,7 +83,7 @@ fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedF
             enter_namespaces().map_err(namespaces())?;
             root::build(&sandbox.view)?;
             let walls = Walls::write(sandbox)?;
-            enter_network(control).map_err(namespaces())?;
+            move_on(control).map_err(namespaces())?;
             walls
         }
         None => {
@@ -131,39 +133,43 @@ fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Result<(), 
 
 /// Namespaces of the first process's own, besides those it was born in.
 fn enter_namespaces() -> io::Result<()> {
-    let flags = CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS
-        | CloneFlags::CLONE_NEWCGROUP;
-    nix::sched::unshare(flags)?;
+    nix::sched::unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWCGROUP)?;
     Ok(rustix::system::sethostname(b"kiwi")?)
 }
 
-/// Waits for the network that the launcher makes meanwhile, and moves into it.
-fn enter_network(control: &OwnedFd) -> io::Result<()> {
-    let received = wire::receive::<()>(control)?;
-    let network = received.and_then(|((), descriptors)| descriptors.into_iter().next());
-    let network = network.ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok(rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?)
+/// Waits for the namespaces that the launcher makes meanwhile, and moves into them.
+fn move_on(control: &OwnedFd) -> io::Result<()> {
+    let Some(((), made)) = wire::receive::<()>(control)? else {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    };
+    let kinds = [LinkNameSpaceType::Network, LinkNameSpaceType::InterProcessCommunication];
+    if made.len() != kinds.len() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    for (namespace, kind) in made.iter().zip(kinds) {
+        rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(kind))?;
+    }
+    Ok(())
 }
 
 /// The walls that a process can only build around itself, ready to be put up.
 struct Walls {
     rules: Rules,
-    filter: Filter,
+    filter: BpfProgram,
 }
 
 impl Walls {
     fn write(sandbox: &Sandbox) -> Result<Self, Report> {
         let rules = Rules::write(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
-        let filter = Filter::write(sandbox.sockets).map_err(failed(Stage::Wall(Wall::Seccomp)))?;
+        let filter = sandbox.filter.program().map_err(failed(Stage::Wall(Wall::Seccomp)))?;
         Ok(Self { rules, filter })
     }
 
     fn close_in(self) -> Result<(), Report> {
         drop_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
         self.rules.enforce().map_err(failed(Stage::Wall(Wall::Landlock)))?;
-        self.filter.enforce().map_err(failed(Stage::Wall(Wall::Seccomp)))
+        let applied = seccompiler::apply_filter(&self.filter).map_err(io::Error::other);
+        applied.map_err(failed(Stage::Wall(Wall::Seccomp)))
     }
 }
 

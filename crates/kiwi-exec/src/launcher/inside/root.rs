@@ -1,9 +1,9 @@
 //! The root file system of a sandbox, made of mounts: what is not put here does not exist inside.
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ use crate::wire::{Report, Stage, Wall};
 
 /// Where the host's files are while the root is being built.
 const OLD: &str = "/.host";
+
+/// So many bytes of a file are copied at once, at most.
+const AT_ONCE: usize = 1 << 20;
 
 /// A root that is being built: the host's is still there, below it.
 pub struct Root {
@@ -88,12 +91,14 @@ fn show(shown: &Shown, emptied: &mut Vec<PathBuf>) -> io::Result<()> {
                 private(at)
             }
         },
-        Shown::Link { to, .. } => make_parent(at).and_then(|()| symlink(to.as_path(), at)),
-        Shown::File { text, .. } => make_parent(at).and_then(|()| fs::write(at, text)),
+        Shown::Link { to, .. } => put(at, || symlink(to.as_path(), at)),
+        // Made, never overwritten: nothing of the host's is meant.
+        Shown::File { text, .. } => put(at, || fs::File::create_new(at))?.write_all(text.as_bytes()),
         Shown::Copy { from, .. } => {
-            let mut bytes = Vec::new();
-            fs::File::from(find(from.as_path(), OFlags::RDONLY)?).read_to_end(&mut bytes)?;
-            make_parent(at).and_then(|()| fs::write(at, bytes))
+            let source = find(from.as_path(), OFlags::RDONLY)?;
+            let copy = put(at, || fs::File::create_new(at))?;
+            while rustix::fs::sendfile(&copy, &source, None, AT_ONCE)? > 0 {}
+            Ok(())
         }
     }
 }
@@ -104,9 +109,7 @@ fn is_on_root(path: &Path) -> bool {
 }
 
 fn private(at: &Path) -> io::Result<()> {
-    if !at.is_dir() {
-        fs::create_dir_all(at)?;
-    }
+    put(at, || folder(at))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     Ok(rustix::mount::mount("tmpfs", at, "tmpfs", flags, c"mode=0755")?)
 }
@@ -121,14 +124,8 @@ fn find(from: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 /// Shows something of the host, with everything mounted below it, all of it with these attributes from the first moment.
 fn bind(from: &Path, at: &Path, attributes: u64) -> io::Result<()> {
     let source = find(from, OFlags::PATH)?;
-    make_parent(at)?;
-    if rustix::fs::fstat(&source)?.st_mode & 0o170_000 == 0o040_000 {
-        if !at.is_dir() {
-            fs::create_dir(at)?;
-        }
-    } else if !at.exists() {
-        fs::File::create_new(at)?;
-    }
+    let is_folder = FileType::from_raw_mode(rustix::fs::fstat(&source)?.st_mode).is_dir();
+    put(at, || if is_folder { folder(at) } else { file(at) })?;
     let copy = copy(&source)?;
     attributes::add(&copy, attributes)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_SYMLINKS;
@@ -144,10 +141,32 @@ fn copy(source: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::mount::open_tree(source, "", flags)?)
 }
 
-fn make_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) if !parent.is_dir() => fs::create_dir_all(parent),
-        _ => Ok(()),
+/// Makes something; the folders around it only where they turn out to be missing.
+fn put<T>(at: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match (make(), at.parent()) {
+        (Err(error), Some(around)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(around)?;
+            make()
+        }
+        (done, _) => done,
+    }
+}
+
+/// A folder to mount something on, unless there is one.
+fn folder(at: &Path) -> io::Result<()> {
+    there(rustix::fs::mkdir(at, Mode::from_raw_mode(0o777)))
+}
+
+/// A file to mount something on, unless there is one.
+fn file(at: &Path) -> io::Result<()> {
+    there(rustix::fs::mknodat(CWD, at, FileType::RegularFile, Mode::from_raw_mode(0o666), 0))
+}
+
+fn there(made: rustix::io::Result<()>) -> io::Result<()> {
+    match made {
+        // Where it is of the wrong kind, nothing can be mounted on it.
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        other => Ok(other?),
     }
 }
 

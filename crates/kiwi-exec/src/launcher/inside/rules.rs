@@ -6,13 +6,11 @@ use landlock::{
 };
 use std::io;
 
-use crate::sandbox::{DEVICES, Sandbox, Shown};
+use crate::sandbox::{SETTINGS, Sandbox, Shown};
 
 /// What must be enforced. Later kernels know more, which is used where it is there: truncating, device calls, scopes.
 const LEAST: ABI = ABI::V2;
 const BEST: ABI = ABI::V6;
-/// Where settings are.
-const SETTINGS: &str = "/etc";
 
 /// Rules that are not yet in force.
 pub struct Rules(RulesetCreated);
@@ -20,15 +18,18 @@ pub struct Rules(RulesetCreated);
 impl Rules {
     /// Writes down that everything is forbidden but what is shown.
     pub fn write(sandbox: &Sandbox) -> io::Result<Self> {
+        let view: Vec<&Shown> = sandbox.view.iter().collect();
+        let has_settings = sandbox.has_settings();
         begin(sandbox.sockets)
-            .and_then(|rules| allow(rules, &sandbox.view.iter().collect::<Vec<_>>()))
+            .and_then(|rules| if has_settings { allow_settings(rules) } else { Ok(rules) })
+            .and_then(|rules| allow(rules, &view, has_settings))
             .map(Self)
             .map_err(|error| errno(&error))
     }
 
-    /// Adds what is shown beyond that.
-    pub fn and(self, shown: &[&Shown]) -> io::Result<Self> {
-        allow(self.0, shown).map(Self).map_err(|error| errno(&error))
+    /// Adds what `sandbox` shows beyond that.
+    pub fn and(self, sandbox: &Sandbox, shown: &[&Shown]) -> io::Result<Self> {
+        allow(self.0, shown, sandbox.has_settings()).map(Self).map_err(|error| errno(&error))
     }
 
     /// Puts them in force, for this process and all it will start.
@@ -57,13 +58,17 @@ fn begin(sockets: bool) -> Result<RulesetCreated, RulesetError> {
         // Folders may be listed: there are none but those that were made for the tool.
         .add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(["/proc"], AccessFs::ReadFile | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(DEVICES, devices))?
-        // Every file of `/etc` was put there for the tool; one rule for all of them.
-        .add_rules(path_beneath_rules([SETTINGS], AccessFs::from_read(BEST)))
+        // Nothing lies there but devices that every sandbox has, and a folder of the tool's own.
+        .add_rules(path_beneath_rules(["/dev"], devices))
 }
 
-/// Allows what is shown.
-fn allow(rules: RulesetCreated, view: &[&Shown]) -> Result<RulesetCreated, RulesetError> {
+/// Every setting was put there for the tool to read; one rule for all of them.
+fn allow_settings(rules: RulesetCreated) -> Result<RulesetCreated, RulesetError> {
+    rules.add_rules(path_beneath_rules([SETTINGS], AccessFs::from_read(BEST)))
+}
+
+/// Allows what is shown, but for settings where they are allowed already.
+fn allow(rules: RulesetCreated, view: &[&Shown], has_settings: bool) -> Result<RulesetCreated, RulesetError> {
     let read = AccessFs::from_read(BEST);
     let nodes = AccessFs::MakeChar | AccessFs::MakeBlock;
     let entries = AccessFs::MakeReg
@@ -74,8 +79,11 @@ fn allow(rules: RulesetCreated, view: &[&Shown]) -> Result<RulesetCreated, Rules
         | AccessFs::Truncate
         | AccessFs::ReadDir;
     let is_entries = |shown: &&Shown| matches!(shown, Shown::Entries { .. });
-    let is_readable = |shown: &&Shown| {
-        matches!(shown, Shown::Bind { write: false, .. }) && !shown.at().starts_with(SETTINGS)
+    let is_readable = |shown: &&Shown| match shown {
+        Shown::Bind { write: true, .. } => false,
+        Shown::Bind { .. } => !has_settings || !shown.at().starts_with(SETTINGS),
+        Shown::File { .. } | Shown::Copy { .. } => !has_settings,
+        _ => false,
     };
     let view = || view.iter().copied();
     let writable = view().filter(|shown| shown.is_writable() && !is_entries(shown)).map(Shown::at);

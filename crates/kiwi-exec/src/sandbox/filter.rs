@@ -4,10 +4,14 @@
 //! process, because the numbers would mean something else there. It is a search tree over the numbers of calls, because
 //! the kernel walks through it for every number when it is applied, and that is part of every start.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use nix::libc;
 use seccompiler::{BpfProgram, sock_filter};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::LazyLock;
 
 use super::calls::{MODES, OPAQUE, REFUSED, REFUSED_WITHOUT_SOCKETS};
 
@@ -42,19 +46,46 @@ const MAKES_A_FILE: u32 = 0o20_000_100;
 /// The ordinary personality, and the question which one it is.
 const ORDINARY: [u32; 2] = [0, u32::MAX];
 
-/// A filter that is not yet in force.
-pub struct Filter(BpfProgram);
+/// A filter as the launcher is told of it: Kiwi has time to write it down while its launcher starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Filter(String);
 
 impl Filter {
-    /// Writes it down.
-    pub fn write(sockets: bool) -> io::Result<Self> {
-        Ok(filter(sockets).map(Self).ok_or(io::ErrorKind::InvalidData)?)
+    /// The one for tools that may make sockets, or may not.
+    pub fn new(sockets: bool) -> Self {
+        static FILTERS: [LazyLock<Filter>; 2] =
+            [LazyLock::new(|| Filter::write(false)), LazyLock::new(|| Filter::write(true))];
+        let [closed, open] = &FILTERS;
+        Filter::clone(if sockets { open } else { closed })
     }
 
-    /// Applies it to this process and all it will start.
-    pub fn enforce(&self) -> io::Result<()> {
-        seccompiler::apply_filter(&self.0).map_err(io::Error::other)
+    /// One that cannot be written down is empty; then nothing starts.
+    fn write(sockets: bool) -> Self {
+        let steps = filter(sockets).unwrap_or_default();
+        let bytes: Vec<u8> = steps.iter().flat_map(bytes).collect();
+        Self(BASE64.encode(bytes))
     }
+
+    /// As the kernel takes it.
+    pub fn program(&self) -> io::Result<BpfProgram> {
+        let bytes = BASE64.decode(&self.0).map_err(io::Error::other)?;
+        let (steps, []) = bytes.as_chunks() else { return Err(io::ErrorKind::InvalidData.into()) };
+        Ok(steps.iter().copied().map(step).collect())
+    }
+}
+
+/// A step takes eight bytes.
+fn bytes(step: &sock_filter) -> [u8; 8] {
+    let ways = u16::from_le_bytes([step.jt, step.jf]);
+    let front = u64::from(step.code) | u64::from(ways) << 16;
+    (front | u64::from(step.k) << 32).to_le_bytes()
+}
+
+/// The step that these bytes mean.
+fn step(bytes: [u8; 8]) -> sock_filter {
+    let [code, code_above, jt, jf, k @ ..] = bytes;
+    sock_filter { code: u16::from_le_bytes([code, code_above]), jt, jf, k: u32::from_le_bytes(k) }
 }
 
 /// What is done with a call; ends with an answer.
@@ -285,6 +316,16 @@ mod tests {
         for call in (0..1000).filter(|call| !is_special(*call)) {
             assert_eq!((ask(&open, call, &[]), ask(&closed, call, &[])), (ALLOW, ALLOW), "{call}");
         }
+    }
+
+    #[test]
+    fn the_launcher_is_told_the_filter_itself() {
+        for sockets in [false, true] {
+            let told = serde_json::to_vec(&Filter::new(sockets)).unwrap();
+            let heard: Filter = serde_json::from_slice(&told).unwrap();
+            assert_eq!(heard.program().unwrap(), filter(sockets).unwrap());
+        }
+        assert!(Filter("AAAA".into()).program().is_err());
     }
 
     #[test]
