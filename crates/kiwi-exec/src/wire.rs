@@ -1,8 +1,7 @@
 //! What Kiwi and its launcher say to each other.
 //!
 //! Frames over one stream socket: a little-endian length, then JSON. Kiwi sends an [`Opening`] and a [`Launch`]
-//! (descriptors travel with its first byte); the launcher answers with one [`Report`], or the first
-//! process of a sandbox does in its place. Nothing else is ever sent, so
+//! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
 //!
 //! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so

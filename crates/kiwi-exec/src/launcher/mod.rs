@@ -81,34 +81,25 @@ fn obey(control: &OwnedFd, waited: Option<Waited>) -> io::Result<()> {
         // Only now can Kiwi count on it.
         wire::send_all(control, &wire::frame(&())?, &[])?;
     }
-    let Some((mut launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
-    let mut given = Given::sort(&launch, descriptors);
-    // Where there is nothing to do after a tool's end that Kiwi must wait for, the first process tells it at once.
-    if snapshot.is_none()
-        && !launch.needs_group()
-        && let Some(sandbox) = &mut launch.sandbox
-    {
-        (sandbox.voice, given.voice) = (true, Some(control.try_clone()?));
-    }
+    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
+
     let prepared = waited.and_then(|waited| waited.outside);
-    let report = run(&launch, given, control, prepared).unwrap_or_else(Some);
+    let report = run(&launch, descriptors, control, prepared).unwrap_or_else(|refused| refused);
     drop(snapshot);
-    if let Some(report) = report {
-        let bytes = wire::frame(&report)?;
-        // Kiwi may be gone; then nobody wants the report.
-        let _ = wire::send(control, &bytes, &[]);
-    }
+    let bytes = wire::frame(&report)?;
+    // Kiwi may be gone; then nobody wants the report.
+    let _ = wire::send(control, &bytes, &[]);
     ending::wait_for_all();
     Ok(())
 }
 
-/// Starts the tool and stays until it and everything it started have ended. `None`: Kiwi has been told.
+/// Starts the tool and stays until it and everything it started have ended.
 fn run(
     launch: &Launch,
-    mut given: Given,
+    descriptors: Vec<OwnedFd>,
     control: &OwnedFd,
     prepared: Option<Outside>,
-) -> Result<Option<Report>, Report> {
+) -> Result<Report, Report> {
     if prepared.is_some() && (launch.sandbox.is_none() || launch.needs_group()) {
         // What is there was not born in the group, or is not wanted at all. Kiwi does not ask for it.
         return Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 });
@@ -118,6 +109,7 @@ fn run(
         limits::refuse_cores().map_err(failed(Stage::Prepare))?;
     }
     let mut group = Group::enter(launch)?;
+    let mut given = Given::sort(launch, descriptors);
     let Some(sandbox) = &launch.sandbox else {
         let confine = || if launch.confined { limits::confine(&launch.limits) } else { Ok(()) };
         let tool = start::start(launch, &mut given, confine);
@@ -154,33 +146,26 @@ struct Watched<'a> {
     is_awaited: bool,
 }
 
-fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch, watched: Option<Watched<'_>>) -> Option<Report> {
-    // What the first process says of a tool that has ended, it has said to Kiwi before.
-    let unless_told = |report: Report| {
-        let has_voice = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.voice);
-        let is_told = has_voice && matches!(report, Report::Ended(_));
-        (!is_told).then_some(report)
-    };
+fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch, watched: Option<Watched<'_>>) -> Report {
     let grace = Duration::from_millis(launch.grace_ms);
     let deadline = Instant::now().checked_add(Duration::from_millis(launch.timeout_ms));
     match wait_for_event(tool, control, watched, deadline) {
-        Ok(Event::Said(report)) => unless_told(report),
+        Ok(Event::Said(report)) => report,
         Ok(Event::ToolEnded) => {
             let exit = ending::reap_tool(tool).unwrap_or(Exit::Signal(0));
             if !ending::nobody_left() {
                 ending::end_everything(grace);
             }
-            let Some(Watched { outside, .. }) = watched else { return Some(Report::Ended(exit)) };
-            outside.report().map_or_else(|| Some(outside.conclude(exit)), unless_told)
+            watched.map_or(Report::Ended(exit), |watched| watched.outside.conclude(exit))
         }
         Ok(Event::TimeUp) => {
             ending::end_everything(grace);
-            Some(Report::TimedOut)
+            Report::TimedOut
         }
         // An event that cannot be waited for is no reason to let the tool run unwatched.
         Ok(Event::Closed) | Err(_) => {
             ending::end_everything(grace);
-            Some(Report::Cancelled)
+            Report::Cancelled
         }
     }
 }

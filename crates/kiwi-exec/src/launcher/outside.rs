@@ -108,9 +108,9 @@ impl Outside {
         wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
     }
 
-    /// What the end of the outermost process means where the first one has said nothing.
+    /// What the end of the outermost process means.
     pub fn conclude(&self, exit: Exit) -> Report {
-        match exit {
+        self.report().unwrap_or(match exit {
             // So `bwrap` tells of a signal.
             Exit::Code(code @ 129..=192) if self.is_bubblewrap => Report::Ended(Exit::Signal(code - 128)),
             Exit::Code(_) => {
@@ -118,7 +118,7 @@ impl Outside {
                 Report::NotStarted { stage: Stage::Wall(wall), errno: 0 }
             }
             signal @ Exit::Signal(_) => Report::Ended(signal),
-        }
+        })
     }
 }
 

@@ -18,8 +18,6 @@ pub struct Given {
     files: Vec<OwnedFd>,
     /// Where the listener for the proxy is to be sent.
     pub proxy: Option<OwnedFd>,
-    /// Where Kiwi is told how the tool has ended.
-    pub voice: Option<OwnedFd>,
     /// Kept open as long as the tool runs.
     _held: Vec<OwnedFd>,
 }
@@ -29,16 +27,14 @@ impl Given {
         let mut descriptors = descriptors.into_iter();
         let stdin = descriptors.by_ref().take(usize::from(launch.stdin)).next();
         let files = descriptors.by_ref().take(launch.files).collect();
-        let mut next = |is_there| descriptors.by_ref().take(usize::from(is_there)).next();
-        let sandbox = launch.sandbox.as_ref();
-        let proxy = next(sandbox.is_some_and(|sandbox| sandbox.proxy));
-        let voice = next(sandbox.is_some_and(|sandbox| sandbox.voice));
-        Self { stdin, files, proxy, voice, _held: descriptors.collect() }
+        let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
+        let proxy = descriptors.by_ref().take(usize::from(has_proxy)).next();
+        Self { stdin, files, proxy, _held: descriptors.collect() }
     }
 
     /// Those that go inside a sandbox, in the order in which they came.
     pub fn inside(&self) -> Vec<BorrowedFd<'_>> {
-        self.stdin.iter().chain(&self.files).chain(&self.proxy).chain(&self.voice).map(AsFd::as_fd).collect()
+        self.stdin.iter().chain(&self.files).chain(&self.proxy).map(AsFd::as_fd).collect()
     }
 }
 

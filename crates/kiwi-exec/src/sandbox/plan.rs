@@ -20,10 +20,6 @@ pub struct Sandbox {
     pub filter: Filter,
     /// Whether a descriptor for the proxy's listener comes with the launch.
     pub proxy: bool,
-    /// Whether the descriptor after that is the launcher's own socket to Kiwi: then the first process tells it how the tool
-    /// has ended, and the launcher need not.
-    #[serde(default)]
-    pub voice: bool,
     /// What is visible inside, parents before children.
     pub view: Vec<Shown>,
     /// What the launcher found at each path of the host in the view, by device and number; to be found again inside
@@ -35,7 +31,7 @@ pub struct Sandbox {
 impl Sandbox {
     /// One of which nothing has been found yet.
     pub fn new(builder: Builder, sockets: bool, proxy: bool, view: Vec<Shown>) -> Self {
-        Self { builder, sockets, filter: Filter::new(sockets), proxy, voice: false, view, found: Vec::new() }
+        Self { builder, sockets, filter: Filter::new(sockets), proxy, view, found: Vec::new() }
     }
 
     /// Whether the tool may read everything it sees among the settings: not where it may make entries that it may not read.

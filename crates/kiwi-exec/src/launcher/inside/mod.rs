@@ -56,19 +56,15 @@ fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
 }
 
 /// The same in walls that stand already, if they do.
-fn live_in(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedFd) -> io::Result<()> {
-    let voice = given.voice.take();
-    let mut tool = match begin(cell, launch, given, control) {
-        Ok(tool) => tool,
-        Err(report) => return wire::send_all(control, &wire::frame(&report)?, &[]),
+fn live_in(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
+    let report = match begin(cell, launch, given, control) {
+        Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
+            Some(exit) => Report::Ended(exit),
+            None => return Ok(()),
+        },
+        Err(report) => report,
     };
-    let Some(exit) = tool.attend(control, Duration::from_millis(launch.grace_ms))? else { return Ok(()) };
-    let bytes = wire::frame(&Report::Ended(exit))?;
-    if let Some(kiwi) = voice {
-        // It may be gone; then nobody wants the report.
-        let _ = wire::send(&kiwi, &bytes, &[]);
-    }
-    wire::send_all(control, &bytes, &[])
+    wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
 fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedFd) -> Result<Tool, Report> {
