@@ -27,6 +27,22 @@ fn fails(env: &TestEnvironment, tool: &str, words: &[&str], because: &str) {
     assert!(message.contains(because), "{tool} {words:?}: {message}");
 }
 
+/// A sandbox has a `/tmp` of its own, in which a tool may do anything: what is allowed elsewhere shows elsewhere.
+#[test]
+fn files_are_made_replaced_read_and_deleted_outside_of_temporary_folders() {
+    let env = TestEnvironment::new();
+    let folder = tempfile::Builder::new().prefix("kiwi-test-").tempdir_in("/var/tmp").unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let path = |name: &str| format!("path={}", folder.join(name).display());
+    assert_eq!(ok(&env, "filesystem.write", &[&path("a"), "content=one"])["created"], true);
+    assert_eq!(ok(&env, "filesystem.write", &[&path("a"), "content=two"])["created"], false);
+    assert_eq!(ok(&env, "filesystem.read", &[&path("a")])["content"], "two");
+    assert_eq!(ok(&env, "filesystem.create", &[&path("b"), "content=three"])["bytes"], 5);
+    ok(&env, "filesystem.delete", &[&path("b")]);
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["a"]);
+}
+
 #[test]
 fn a_file_is_read_whole_and_in_parts() {
     let env = TestEnvironment::new();

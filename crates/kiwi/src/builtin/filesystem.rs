@@ -144,7 +144,8 @@ fn create(path: &Path, content: &str) -> io::Result<Value> {
 }
 
 fn fill(path: &Path, content: &str) -> io::Result<()> {
-    let mut file = fs::File::create_new(path)?;
+    // For writing alone: who may make a file need not be allowed to read it.
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
