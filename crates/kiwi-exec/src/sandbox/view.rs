@@ -109,15 +109,15 @@ impl Scene {
     /// Puts something of the sandbox's own there, unless it would lie in something of the host's: that is shown as it is,
     /// and what is made in it would be made on the host.
     fn offer(&mut self, at: &Path, sight: Sight) {
-        if !self.has_host_around(at) {
+        if self.host_around(at).is_none() {
             self.0.entry(at.to_owned()).or_insert(sight);
         }
     }
 
-    /// Whether something of the host is shown around this place.
-    fn has_host_around(&self, at: &Path) -> bool {
-        let is_host = |sight: &Sight| matches!(sight, Sight::Bind { .. } | Sight::Entries);
-        at.ancestors().skip(1).any(|folder| self.0.get(folder).is_some_and(is_host))
+    /// What of the host is shown around this place, the nearest.
+    fn host_around(&self, at: &Path) -> Option<&Sight> {
+        let mut sights = at.ancestors().skip(1).filter_map(|folder| self.0.get(folder));
+        sights.find(|sight| matches!(sight, Sight::Bind { .. } | Sight::Entries))
     }
 
     fn system(&mut self, level: Isolation) {
@@ -140,7 +140,7 @@ impl Scene {
         for path in system::PRIVATE.map(Path::new) {
             // A mount hides what is there and makes nothing.
             let is_there = fs::symlink_metadata(path).is_ok_and(|place| place.is_dir());
-            if is_there || !self.has_host_around(path) {
+            if is_there || self.host_around(path).is_none() {
                 self.0.entry(path.to_owned()).or_insert(Sight::Private);
             }
         }
@@ -148,7 +148,11 @@ impl Scene {
 
     /// Something of the host, readable, if it is there.
     fn host(&mut self, path: &Path) {
-        if let Ok(from) = fs::canonicalize(path) {
+        let Ok(from) = fs::canonicalize(path) else { return };
+        // Where only entries may be made it cannot be read without this, and mounted on itself it makes nothing.
+        if matches!(self.host_around(path), Some(Sight::Entries)) && from == path {
+            self.0.entry(from.clone()).or_insert(Sight::Bind { from, write: false });
+        } else {
             self.offer(path, Sight::Bind { from, write: false });
         }
     }
@@ -199,7 +203,7 @@ impl Scene {
     /// A link, unless what is shown there has the name already.
     fn link(&mut self, at: &Path, to: &Path) {
         let is_shown = matches!(self.0.get(at), Some(Sight::Bind { .. } | Sight::Entries));
-        if !is_shown && !self.has_host_around(at) && at.is_absolute() && at != to {
+        if !is_shown && self.host_around(at).is_none() && at.is_absolute() && at != to {
             self.put(at, Sight::Link(to.into()));
         }
     }
@@ -290,7 +294,11 @@ mod tests {
         assert_eq!(below(declared(&[&etc], &[], &[])), [bind(false)]);
         assert_eq!(below(declared(&[], &[&etc], &[])), [bind(true)]);
         let entries = Shown::Entries { from: Raw::of(&etc), at: Raw::of(&etc) };
-        assert_eq!(below(declared(&[], &[], &[Path::new("/etc/none")])), [entries]);
+        // Beside entries that may be made, what is the host's anyway can be read.
+        let beside = below(declared(&[], &[], &[Path::new("/etc/none")]));
+        assert_eq!(beside.first(), Some(&entries));
+        let is_itself = |it: &Shown| matches!(it, Shown::Bind { from, at, write: false } if from == at);
+        assert!(beside.iter().skip(1).all(is_itself), "{beside:?}");
         // What is declared within stays, whichever comes first.
         let passwd = PathBuf::from("/etc/passwd");
         let within = below(declared(&[&passwd], &[&etc], &[]));
@@ -298,6 +306,31 @@ mod tests {
             within,
             [bind(true), Shown::Bind { from: Raw::of(&passwd), at: Raw::of(&passwd), write: false }]
         );
+    }
+
+    #[test]
+    fn a_program_beside_entries_that_may_be_made_is_shown() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let program = root.join("tool");
+        fs::copy("/bin/sh", &program).unwrap();
+        let confinement = Confinement { entries: vec![root.join("new")], ..Confinement::default() };
+        let shown = view(&Request {
+            confinement: &confinement,
+            level: Isolation::Restricted,
+            program: Some(program.clone()),
+            kiwi: None,
+            cwd: &root,
+            project: &root,
+            snapshot: None,
+            home: None,
+        })
+        .unwrap();
+        assert!(shown.contains(&Shown::Bind {
+            from: Raw::of(&program),
+            at: Raw::of(&program),
+            write: false
+        }));
     }
 
     #[test]
