@@ -40,8 +40,8 @@ pub(crate) struct Base {
 pub(crate) struct Kept {
     /// Its place.
     pub entry: JournalEntry,
-    /// The line, with its line break.
-    pub text: String,
+    /// The line, with its line break; `None` where it is in its file and nobody needs it here.
+    pub text: Option<String>,
 }
 
 impl Kept {
@@ -50,7 +50,7 @@ impl Kept {
         let (entry, text) = line.split_once('\t')?;
         let entry = JournalEntry::parse(entry)?;
         let text = format!("{text}\n");
-        (entry.text == Digest::of(text.as_bytes())).then_some(Self { entry, text })
+        (entry.text == Digest::of(text.as_bytes())).then_some(Self { entry, text: Some(text) })
     }
 }
 
@@ -186,6 +186,16 @@ impl Head {
         Some(())
     }
 
+    /// Whether lines were left out.
+    pub fn lacks_lines(&self) -> bool {
+        self.skipped > 0
+    }
+
+    /// Whether lines, or the words of some, were left out.
+    pub fn lacks_words(&self) -> bool {
+        self.lacks_lines() || self.kept.iter().any(|kept| kept.text.is_none())
+    }
+
     /// Number of the last entry.
     pub fn n(&self) -> u64 {
         self.kept.last().map_or(self.base.n, |kept| kept.entry.n)
@@ -209,8 +219,7 @@ fn whole(line: &[u8]) -> Option<&str> {
 
 /// The line of an entry.
 pub(crate) fn entry_line(out: &mut String, entry: &str, text: &str) {
-    // The text brings its own line break.
-    for part in ["entry ", entry, "\t", text] {
+    for part in ["entry ", entry, "\t", text, "\n"] {
         out.push_str(part);
     }
 }

@@ -151,11 +151,19 @@ impl AuditLog {
         record: impl Into<Arc<Record>>,
         durability: Durability,
     ) -> Result<(), Fault> {
+        let mut item = Item { session, record: record.into(), problem: None };
+        let is_alone = self.shared.attending.load(Ordering::Relaxed) == 1;
+        let leader = if is_alone { self.lead() } else { None };
+        if let Some(leader) = &leader
+            && leader.try_now()
+        {
+            let outcome = leader.commit(std::slice::from_mut(&mut item));
+            return item.problem.map_or(outcome, Err).map_err(|why| refused(&why));
+        }
         let (told, outcome) = oneshot::channel();
-        let waiting =
-            Waiting { item: Item { session, record: record.into(), problem: None }, told: Some(told) };
-        if let Some(leader) = self.join(waiting) {
-            if self.shared.attending.load(Ordering::Relaxed) != 1 {
+        let joined = self.join(Waiting { item, told: Some(told) });
+        if let Some(leader) = leader.or(joined) {
+            if !is_alone {
                 tokio::task::yield_now().await;
             }
             if leader.is_alone() && leader.try_now() {
@@ -175,10 +183,17 @@ impl AuditLog {
         drop(self.join(Waiting { item: Item { session, record: record.into(), problem: None }, told: None }));
     }
 
+    /// Stands in line with others, and leads where nobody does.
     fn join(&self, waiting: Waiting) -> Option<Leader> {
         let mut queue = lock(&self.shared.queue);
         queue.waiting.push(waiting);
         let leads = !std::mem::replace(&mut queue.is_led, true);
+        leads.then(|| Leader(Arc::clone(&self.shared)))
+    }
+
+    /// Leads, where nobody does.
+    fn lead(&self) -> Option<Leader> {
+        let leads = !std::mem::replace(&mut lock(&self.shared.queue).is_led, true);
         leads.then(|| Leader(Arc::clone(&self.shared)))
     }
 }
@@ -209,6 +224,13 @@ impl Leader {
         writer.as_mut().is_none_or(|writer| writer.hold(Patience::Tries).unwrap_or(true))
     }
 
+    fn commit(&self, items: &mut [Item]) -> Result<(), String> {
+        match lock(&self.0.writer).as_mut() {
+            Some(writer) => writer.commit(items),
+            None => Err("there is no user space to vouch for it".into()),
+        }
+    }
+
     fn next_group(&self) -> Option<Vec<Waiting>> {
         let mut queue = lock(&self.0.queue);
         if queue.waiting.is_empty() {
@@ -225,10 +247,7 @@ impl Drop for Leader {
         while let Some(group) = self.next_group() {
             let (mut items, told): (Vec<Item>, Vec<_>) =
                 group.into_iter().map(|waiting| (waiting.item, waiting.told)).unzip();
-            let outcome = match lock(&self.0.writer).as_mut() {
-                Some(writer) => writer.commit(&mut items),
-                None => Err("there is no user space to vouch for it".into()),
-            };
+            let outcome = self.commit(&mut items);
             for (item, told) in items.into_iter().zip(told) {
                 let outcome = item.problem.map_or_else(|| outcome.clone(), Err);
                 // Whoever has gone does not want to know.

@@ -24,7 +24,8 @@ pub(super) fn complete(place: &Place, head: &Head, from: usize) -> std::io::Resu
         entries.push_str(&entry);
         let (_, text, ends) =
             files.entry(&kept.entry.file).or_insert_with(|| (kept.entry.at, String::new(), Vec::new()));
-        text.push_str(&kept.text);
+        let line = kept.text.as_ref();
+        text.push_str(line.ok_or_else(|| std::io::Error::other("the words of a line were not kept"))?);
         ends.push(text.len() as u64);
     }
     let mut restored = 0;

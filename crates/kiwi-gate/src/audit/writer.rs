@@ -255,7 +255,6 @@ impl Writer {
                     continue;
                 }
             };
-            let text = sealed.text + "\n";
             n += 1;
             let entry = JournalEntry {
                 n,
@@ -268,13 +267,20 @@ impl Writer {
                 hash: sealed.hash,
             };
             let (entry, written) = entry.sealed();
-            *end = End { seq: entry.seq, hash: Some(sealed.hash), len: end.len + text.len() as u64 };
+            *end =
+                End { seq: entry.seq, hash: Some(sealed.hash), len: end.len + sealed.text.len() as u64 + 1 };
             prev = Some(entry.hash);
-            entry_line(&mut draft.head, &written, &text);
-            draft.journal.push_str(&written);
-            draft.journal.push('\n');
-            lines.push_str(&text);
-            draft.kept.push(Kept { entry, text });
+            entry_line(&mut draft.head, &written, &sealed.text);
+            for (out, line) in [(&mut draft.journal, written), (lines, sealed.text)] {
+                // Mostly there is one, and nothing to copy.
+                if out.is_empty() {
+                    *out = line;
+                } else {
+                    out.push_str(&line);
+                }
+                out.push('\n');
+            }
+            draft.kept.push(Kept { entry, text: None });
         }
         Ok(draft)
     }
@@ -349,9 +355,9 @@ impl Writer {
         &self.boot
     }
 
-    /// All of the head as it is now.
+    /// All of the head as it is now, except for the words of lines that are in their files.
     pub fn head(&mut self) -> Result<Option<&Head>, String> {
-        self.read_all()?;
+        self.read_all_if(Head::lacks_lines)?;
         Ok(self.seen.as_ref().map(|seen| &seen.head))
     }
 
@@ -368,10 +374,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Reads what was left out of the head.
-    fn read_all(&mut self) -> Result<(), String> {
+    /// Reads the head with what was left out of it.
+    fn read_all_if(&mut self, is_wanted: fn(&Head) -> bool) -> Result<(), String> {
         if let Some(seen) = &mut self.seen
-            && seen.head.skipped > 0
+            && is_wanted(&seen.head)
         {
             seen.head = whole(&mut seen.file, &self.boot).map_err(unreadable)?;
             if seen.owes_done {
@@ -405,7 +411,7 @@ impl Writer {
     /// Completes what was not known to be in its files, from the words that the head has kept.
     fn restore(&mut self, extent: Extent) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
-        self.read_all()?;
+        self.read_all_if(Head::lacks_words)?;
         let Some(seen) = &mut self.seen else { return Err("the head is not open".into()) };
         let from = if extent == Extent::All { 0 } else { seen.head.done };
         let restored = recover::complete(&self.place, &seen.head, from).map_err(text)?;
@@ -421,7 +427,7 @@ impl Writer {
     /// Makes everything last where it is, and begins a new head there.
     pub fn checkpoint(&mut self) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
-        self.read_all()?;
+        self.read_all_if(Head::lacks_lines)?;
         let (Some(seen), Some(journal)) = (&self.seen, &self.journal) else {
             return Err("the head is not open".into());
         };
@@ -561,6 +567,7 @@ struct Draft {
     journal: String,
     journal_len: u64,
     parts: BTreeMap<Session, Part>,
+    /// What is kept of the lines once they are in their files: without it the head would have to be read.
     kept: Vec<Kept>,
 }
 
