@@ -65,7 +65,7 @@ pub use list::Listed;
 pub use locks::{LockEntry, LockProblem, LockWriter, Locks, SaveOutcome, Saved, Slot, Stored, is_within};
 pub use lull::Quiet;
 pub use packages::{Install, Installed, NewFile, Packages, Record, RecordedFile, Staged, package_of};
-pub use private_folder::{PrivateFolder, Turn};
+pub use private_folder::{InPlace, InPlaceTurn, PrivateFolder, Turn};
 pub use rules::{RuleFolder, RuleText};
 pub use scaffold::{Created, Outcome, scaffold};
 pub use seen::Seen;

@@ -2,7 +2,7 @@
 
 use rustix::process::geteuid;
 use std::fs::{DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::durable;
@@ -19,6 +19,29 @@ pub struct PrivateFolder {
 #[derive(Debug)]
 pub struct Turn {
     _folder: File,
+}
+
+/// A small file that is changed in place, by one at a time. For counters, whose newest value may be lost in a crash of the
+/// machine.
+#[derive(Debug)]
+pub struct InPlace {
+    folder: PrivateFolder,
+    path: PathBuf,
+    open: Option<Open>,
+}
+
+/// An open file, and which one it is.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    identity: (u64, u64),
+}
+
+/// The right to change a file in place; it ends when this is dropped.
+#[derive(Debug)]
+pub struct InPlaceTurn<'a> {
+    /// There, as long as this is.
+    open: &'a mut Option<Open>,
 }
 
 impl PrivateFolder {
@@ -133,24 +156,63 @@ impl PrivateFolder {
         Ok(is_there)
     }
 
-    /// Opens a file to read and to change it in place, made where there was none, and locked until it is closed. For
-    /// counters, whose newest value may be lost in a crash of the machine.
-    pub fn open_locked(&self, name: &str) -> Result<File, SpaceError> {
-        self.make()?;
-        let path = self.file(name);
-        let unwritable = |error: std::io::Error| SpaceError::unwritable(&path, error);
+    /// One of its files, to be changed in place. Nothing is touched yet.
+    pub fn in_place(&self, name: &str) -> InPlace {
+        InPlace { folder: self.clone(), path: self.file(name), open: None }
+    }
+}
+
+impl InPlace {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until nobody else changes it; it is made where there is none. Between two turns it stays open.
+    pub fn turn(&mut self) -> Result<InPlaceTurn<'_>, SpaceError> {
+        loop {
+            let open = self.open.take().map_or_else(|| self.open(), Ok)?;
+            open.file.lock().map_err(|error| SpaceError::unwritable(&self.path, error))?;
+            // A file that is no longer there by its name is nobody's.
+            let named = std::fs::symlink_metadata(&self.path).ok();
+            if named.is_some_and(|named| (named.dev(), named.ino()) == open.identity) {
+                self.open = Some(open);
+                return Ok(InPlaceTurn { open: &mut self.open });
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Open, SpaceError> {
+        self.folder.make()?;
         let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(flags)
-            .open(&path)
-            .map_err(unwritable)?;
-        file.lock().map_err(unwritable)?;
-        Ok(file)
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+        let open = || {
+            let file = options.open(&self.path)?;
+            let own = file.metadata()?;
+            Ok::<_, std::io::Error>(Open { file, identity: (own.dev(), own.ino()) })
+        };
+        open().map_err(|error| SpaceError::unwritable(&self.path, error))
+    }
+}
+
+impl InPlaceTurn<'_> {
+    /// What it holds, as much as fits; how much that is.
+    pub fn read(&self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.open.as_ref().map_or(Ok(0), |open| open.file.read_at(bytes, 0))
+    }
+
+    /// Puts these bytes where it begins.
+    pub fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.open.as_ref().map_or(Ok(()), |open| open.file.write_all_at(bytes, 0))
+    }
+}
+
+impl Drop for InPlaceTurn<'_> {
+    fn drop(&mut self) {
+        if self.open.as_ref().is_some_and(|open| open.file.unlock().is_err()) {
+            *self.open = None;
+        }
     }
 }
 
@@ -170,7 +232,7 @@ mod tests {
         assert_eq!(store.read("x.json").unwrap().unwrap(), b"1");
         assert!(store.read("y.json").unwrap().is_none());
         std::os::unix::fs::symlink(store.file("x.json"), store.file("link.json")).unwrap();
-        assert!(store.read("link.json").is_err() && store.open_locked("link.json").is_err());
+        assert!(store.read("link.json").is_err() && store.in_place("link.json").turn().is_err());
         std::fs::set_permissions(store.file("x.json"), std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(store.read("x.json").is_err());
         assert!(store.remove("x.json").unwrap() && !store.remove("x.json").unwrap());
@@ -179,5 +241,35 @@ mod tests {
         let file = PrivateFolder::new(folder.path().join("file"));
         std::fs::write(file.path(), "").unwrap();
         assert!(file.exists().is_err());
+    }
+
+    #[test]
+    fn what_is_changed_in_place_is_the_file_that_has_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PrivateFolder::new(folder.path().join("counts"));
+        let read = |file: &mut InPlace| {
+            let mut bytes = [0; 8];
+            let turn = file.turn().unwrap();
+            let length = turn.read(&mut bytes).unwrap();
+            String::from_utf8(bytes[..length].to_vec()).unwrap()
+        };
+        let (mut one, mut other) = (store.in_place("x"), store.in_place("x"));
+        one.turn().unwrap().write(b"1").unwrap();
+        assert_eq!(read(&mut other), "1");
+        // Removed, or something else put in its place: both begin with what is there now.
+        std::fs::remove_file(one.path()).unwrap();
+        assert_eq!(read(&mut one), "");
+        one.turn().unwrap().write(b"2").unwrap();
+        assert_eq!(read(&mut other), "2");
+        store.write("y", b"3").unwrap();
+        std::fs::rename(store.file("y"), one.path()).unwrap();
+        assert_eq!((read(&mut one), read(&mut other)), ("3".to_owned(), "3".to_owned()));
+        // One at a time, also within a process.
+        let turn = one.turn().unwrap();
+        let waits = std::thread::spawn(move || read(&mut other));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        turn.write(b"4").unwrap();
+        drop(turn);
+        assert_eq!(waits.join().unwrap(), "4");
     }
 }

@@ -4,15 +4,19 @@
 //! memory of one process, against a clock that starts with it, and cannot be handed a state to go on from.
 
 use jiff::Timestamp;
-use kiwi_space::{PrivateFolder, SpaceError};
+use kiwi_model::Digest;
+use kiwi_space::{InPlace, PrivateFolder};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A minute, in microseconds.
 pub(crate) const MINUTE: i64 = 60_000_000;
 /// No state is longer.
 const MOST_BYTES: usize = 4096;
+/// No more files stay open.
+const MOST_OPEN: usize = 64;
 
 /// What is kept of one caller and one selector. Times are microseconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +63,20 @@ impl State {
         Ok(Counted { cost, until: next })
     }
 
+    /// Takes over what a file says, which is nothing while it is empty.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        (self.full_at, self.seen_at) = (0, 0);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let found: Self = serde_json::from_slice(bytes).map_err(|_| "it holds no count".to_owned())?;
+        if (&found.caller, &found.selector) != (&self.caller, &self.selector) {
+            return Err("it holds the count of somebody else".to_owned());
+        }
+        *self = found;
+        Ok(())
+    }
+
     /// Gives a call back: as much of it as time has not given back already.
     pub fn give_back(&mut self, counted: Counted) {
         let rest = counted.until.saturating_sub(self.seen_at).clamp(0, counted.cost);
@@ -71,58 +89,111 @@ impl State {
 pub(crate) enum Refused {
     /// Too many; how many microseconds to wait.
     TooMany(i64),
-    /// The state cannot be used.
-    Broken(String),
+    /// There is no place to count in.
+    Nowhere,
+    /// What is in this file cannot be used, and why.
+    Broken(PathBuf, String),
 }
 
-/// Counts a call in its file.
-pub(crate) fn count(
-    folder: &PrivateFolder,
-    name: &str,
-    fresh: &State,
-    limit: u64,
-    now: Timestamp,
-) -> Result<Counted, Refused> {
-    let broken = |error: SpaceError| Refused::Broken(error.to_string());
-    let file = folder.open_locked(name).map_err(broken)?;
-    let (mut state, length) = read(&file, fresh).map_err(Refused::Broken)?;
-    let before = state.clone();
-    let counted = state.count(limit, now.as_microsecond());
-    if state != before {
-        store(&file, &state, length).map_err(|error| Refused::Broken(error.to_string()))?;
-    }
-    counted.map_err(Refused::TooMany)
+/// The minutes of all callers, in a folder of the user space.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    folder: Option<PrivateFolder>,
+    /// Those that count at present, by caller.
+    used: Mutex<HashMap<String, Vec<Meter>>>,
 }
 
-/// Gives a call back. Where that fails it stays used up, which costs a caller one call.
-pub(crate) fn give_back(folder: &PrivateFolder, name: &str, fresh: &State, counted: Counted) {
-    let Ok(file) = folder.open_locked(name) else { return };
-    if let Ok((mut state, length)) = read(&file, fresh) {
-        state.give_back(counted);
-        let _ = store(&file, &state, length);
+/// The minute of one caller and one selector.
+#[derive(Debug)]
+struct Meter {
+    file: InPlace,
+    /// What was last in the file, and what it says.
+    text: Vec<u8>,
+    state: State,
+}
+
+impl Meters {
+    /// Those of a folder.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder: folder.map(PrivateFolder::new), used: Mutex::default() }
+    }
+
+    /// Counts a call.
+    pub fn count(
+        &self,
+        caller: &str,
+        selector: &str,
+        limit: u64,
+        now: Timestamp,
+    ) -> Result<Counted, Refused> {
+        self.change(caller, selector, |state| state.count(limit, now.as_microsecond()))?
+            .map_err(Refused::TooMany)
+    }
+
+    /// Gives a call back. Where that fails it stays used up, which costs a caller one call.
+    pub fn give_back(&self, caller: &str, selector: &str, counted: Counted) {
+        let _ = self.change(caller, selector, |state| state.give_back(counted));
+    }
+
+    fn change<T>(
+        &self,
+        caller: &str,
+        selector: &str,
+        work: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, Refused> {
+        let Some(folder) = &self.folder else { return Err(Refused::Nowhere) };
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let own =
+            used.get(caller).and_then(|own| own.iter().position(|meter| meter.state.selector == selector));
+        if own.is_none() && used.values().map(Vec::len).sum::<usize>() >= MOST_OPEN {
+            used.clear();
+        }
+        let meters = match used.get_mut(caller) {
+            Some(meters) => meters,
+            None => used.entry(caller.to_owned()).or_default(),
+        };
+        let place = own.unwrap_or(meters.len());
+        if place == meters.len() {
+            meters.push(Meter::new(folder, caller, selector));
+        }
+        let Some(meter) = meters.get_mut(place) else { return Err(Refused::Nowhere) };
+        meter.change(work).map_err(|why| Refused::Broken(meter.file.path().to_owned(), why))
     }
 }
 
-/// What a file holds, and how long it is.
-fn read(file: &File, fresh: &State) -> Result<(State, usize), String> {
-    let mut bytes = [0; MOST_BYTES];
-    let length = file.read_at(&mut bytes, 0).map_err(|error| error.to_string())?;
-    let bytes = bytes.get(..length).unwrap_or_default();
-    if bytes.is_empty() {
-        return Ok((fresh.clone(), 0));
+impl Meter {
+    fn new(folder: &PrivateFolder, caller: &str, selector: &str) -> Self {
+        let mut name = Digest::of(format!("{caller}\0{selector}").as_bytes()).hex();
+        name.truncate(32);
+        let (caller, selector) = (caller.to_owned(), selector.to_owned());
+        let state = State { caller, selector, ..State::default() };
+        Self { file: folder.in_place(&(name + ".json")), text: Vec::new(), state }
     }
-    let state: State = serde_json::from_slice(bytes).map_err(|_| "it holds no count".to_owned())?;
-    if (&state.caller, &state.selector) == (&fresh.caller, &fresh.selector) {
-        Ok((state, length))
-    } else {
-        Err("it holds the count of somebody else".to_owned())
-    }
-}
 
-/// Blanks fill it up to the length it had, so that a shorter state leaves nothing of a longer one behind.
-fn store(file: &File, state: &State, length: usize) -> std::io::Result<()> {
-    let text = serde_json::to_string(state)?;
-    file.write_all_at(format!("{text:<length$}").as_bytes(), 0)
+    fn change<T>(&mut self, work: impl FnOnce(&mut State) -> T) -> Result<T, String> {
+        let Self { file, text, state } = self;
+        let turn = file.turn().map_err(|error| error.to_string())?;
+        let mut bytes = [0; MOST_BYTES];
+        let length = turn.read(&mut bytes).map_err(|error| error.to_string())?;
+        let bytes = bytes.get(..length).unwrap_or_default();
+        if bytes.is_empty() || bytes != *text {
+            text.clear();
+            state.take(bytes)?;
+            text.extend(bytes);
+        }
+        let before = (state.full_at, state.seen_at);
+        let done = work(state);
+        if (state.full_at, state.seen_at) != before {
+            // Blanks fill it up to the length it had, so that a shorter state leaves nothing of a longer one behind.
+            let written = serde_json::to_string(state).map_err(|error| error.to_string())?;
+            *text = format!("{written:<length$}").into_bytes();
+            turn.write(text).map_err(|error| {
+                text.clear();
+                error.to_string()
+            })?;
+        }
+        Ok(done)
+    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 use kiwi_model::limit::{RateConfig, RateLimit, UPSTREAM};
-use kiwi_model::{Digest, ErrorKind, Fault, ToolId};
-use kiwi_space::PrivateFolder;
+use kiwi_model::{ErrorKind, Fault, ToolId};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::meter::{self, Counted, Refused, State};
+use super::meter::{Counted, Meters, Refused};
 use super::sessions::Sessions;
 use crate::admission::{Judge, Objection};
 use crate::approvals::lasting;
@@ -28,8 +27,7 @@ pub struct RateLimits(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rules: Vec<Rule>,
-    /// Where the minutes are counted: a folder of the user space.
-    folder: Option<PrivateFolder>,
+    minutes: Meters,
     sessions: Sessions<HashMap<(String, usize), u64>>,
 }
 
@@ -60,8 +58,8 @@ impl RateLimits {
             Ok(Rule { selector, tools, limit })
         };
         let rules = config.in_force().into_iter().map(rule).collect::<Result<_, Fault>>()?;
-        let folder = folder.map(PrivateFolder::new);
-        Ok(Self(Arc::new(Inner { rules, folder, sessions: Sessions::new(MOST_SESSIONS) })))
+        let (minutes, sessions) = (Meters::new(folder), Sessions::new(MOST_SESSIONS));
+        Ok(Self(Arc::new(Inner { rules, minutes, sessions })))
     }
 
     /// Counts a call against every limit that matches it. One that matches nothing costs nothing.
@@ -106,13 +104,7 @@ impl Reservation {
         // Noted before the minute is asked, so that a refusal there gives the session its call back.
         self.taken.push((number, None));
         let Some(limit) = rule.limit.minute else { return Ok(()) };
-        let Some(folder) = &self.limits.folder else {
-            return Err(
-                uncounted("there is no user space to count calls in", "KIWI_USER_SPACE names one").into()
-            );
-        };
-        let name = file_name(&self.caller, &rule.selector);
-        match meter::count(folder, &name, &self.fresh(rule), limit, now) {
+        match self.limits.minutes.count(&self.caller, &rule.selector, limit, now) {
             Ok(counted) => {
                 if let Some((_, taken)) = self.taken.last_mut() {
                     *taken = Some(counted);
@@ -120,8 +112,10 @@ impl Reservation {
                 Ok(())
             }
             Err(Refused::TooMany(wait)) => Err(too_fast(rule, limit, wait).into()),
-            Err(Refused::Broken(why)) => {
-                let file = folder.file(&name);
+            Err(Refused::Nowhere) => {
+                Err(uncounted("there is no user space to count calls in", "KIWI_USER_SPACE names one").into())
+            }
+            Err(Refused::Broken(file, why)) => {
                 let why = format!("the calls counted in `{}` cannot be used: {why}", file.display());
                 Err(uncounted(&why, "remove the file; counting begins anew")
                     .with("file", file.display().to_string())
@@ -129,10 +123,6 @@ impl Reservation {
                     .into())
             }
         }
-    }
-
-    fn fresh(&self, rule: &Rule) -> State {
-        State { caller: self.caller.clone(), selector: rule.selector.clone(), ..State::default() }
     }
 }
 
@@ -144,15 +134,8 @@ impl Drop for Reservation {
                     *count = count.saturating_sub(1);
                 }
             });
-            if let (Some(counted), Some(rule), Some(folder)) =
-                (minute, self.limits.rules.get(number), &self.limits.folder)
-            {
-                meter::give_back(
-                    folder,
-                    &file_name(&self.caller, &rule.selector),
-                    &self.fresh(rule),
-                    counted,
-                );
+            if let (Some(counted), Some(rule)) = (minute, self.limits.rules.get(number)) {
+                self.limits.minutes.give_back(&self.caller, &rule.selector, counted);
             }
         }
     }
@@ -163,12 +146,6 @@ fn wildcard(selector: &str) -> Result<Glob, Fault> {
         Fault::new(ErrorKind::Usage, format!("`{selector}` is not a wildcard over tools: {why}"))
             .with_hint("a limit is for a tool id, a wildcard such as `filesystem.*`, or `@mcp`")
     })
-}
-
-fn file_name(caller: &str, selector: &str) -> String {
-    let mut name = Digest::of(format!("{caller}\0{selector}").as_bytes()).hex();
-    name.truncate(32);
-    name + ".json"
 }
 
 fn spent(rule: &Rule) -> Objection {
