@@ -50,18 +50,22 @@ pub(crate) fn with_defaults(schema: &Value, params: Map<String, Value>) -> Map<S
     params
 }
 
-/// Every way the parameters break the schema.
-pub(crate) fn check(
+/// The parameters, if they keep to the schema; otherwise every way in which they break it.
+pub(crate) fn checked(
     schema: &Value,
     validator: &Validator,
-    params: &Map<String, Value>,
-) -> Result<(), ChainError> {
-    let complaints = complaints(validator, &Value::Object(params.clone()));
-    let problems: Vec<String> = complaints.iter().map(ToString::to_string).collect();
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(ChainError::InvalidParams { problems, schema: schema.clone() })
+    params: Map<String, Value>,
+) -> Result<Map<String, Value>, ChainError> {
+    // Lent as a value, and taken back: they may be large.
+    let params = Value::Object(params);
+    // To tell what is wrong takes longer than to see that nothing is.
+    let is_valid = validator.is_valid(&params);
+    match params {
+        Value::Object(params) if is_valid => Ok(params),
+        params => {
+            let problems = complaints(validator, &params).iter().map(ToString::to_string).collect();
+            Err(ChainError::InvalidParams { problems, schema: schema.clone() })
+        }
     }
 }
 

@@ -176,9 +176,7 @@ impl Plan {
         let (Some(schema), Some(Ok(validator))) = (self.parameters(), &self.prepared.parameters) else {
             return Ok(params);
         };
-        let params = params::with_defaults(schema, params);
-        params::check(schema, validator, &params)?;
-        Ok(params)
+        params::checked(schema, validator, params::with_defaults(schema, params))
     }
 
     /// Whether the schema of the parameters is one.

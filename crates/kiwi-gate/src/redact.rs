@@ -43,8 +43,18 @@ impl Redactor {
 
     /// A text without secrets.
     pub fn text(&self, text: &str) -> String {
+        self.owned(text.to_owned())
+    }
+
+    /// Whether there is anything to leave out of a text.
+    pub fn finds_in(&self, text: &str) -> bool {
+        !self.is_idle() && self.text(text) != text
+    }
+
+    /// The same for a text that need not be kept.
+    pub fn owned(&self, text: String) -> String {
         if self.is_idle() {
-            return text.to_owned();
+            return text;
         }
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false).0).into_owned()
     }

@@ -17,11 +17,11 @@ impl Answer {
         if let Some(structured) = self.0.get("structuredContent").filter(|value| !value.is_null()) {
             return structured.clone();
         }
-        let content = self.0.get("content").cloned().unwrap_or(Value::Null);
+        let content = self.0.get("content").unwrap_or(&Value::Null);
         match content.as_array().map(Vec::as_slice) {
             Some([]) => Value::Null,
-            Some([only]) => only.get("text").cloned().unwrap_or(content),
-            _ => content,
+            Some([only]) => only.get("text").unwrap_or(content).clone(),
+            _ => content.clone(),
         }
     }
 

@@ -72,6 +72,17 @@ pub(crate) fn veil(params: &Map<String, Value>, schema: Option<&Value>, vault: &
     Veiled { params: Some(params), redacted: walk.redacted, hash }
 }
 
+/// One step of a JSON pointer.
+fn push_token(pointer: &mut String, name: &str) {
+    for c in name.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
 struct Walk<'a> {
     root: Option<&'a Value>,
     vault: &'a Redactor,
@@ -91,7 +102,7 @@ impl<'a> Walk<'a> {
                 let walked = map.into_iter().map(|(name, value)| {
                     let before = self.path.len();
                     self.path.push('/');
-                    self.path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    push_token(&mut self.path, &name);
                     let inner: Vec<&Value> =
                         schemas.iter().flat_map(|schema| members(schema, &name)).collect();
                     let value = if is_secret_name(&name, &value) {
@@ -100,7 +111,7 @@ impl<'a> Walk<'a> {
                         self.value(value, &inner, depth + 1)
                     };
                     self.path.truncate(before);
-                    (self.vault.text(&name), value)
+                    (self.vault.owned(name), value)
                 });
                 Value::Object(walked.collect())
             }
@@ -115,7 +126,7 @@ impl<'a> Walk<'a> {
                 });
                 Value::Array(walked.collect())
             }
-            Value::String(text) if looks_secret(&text) || self.vault.text(&text) != text => self.hide(),
+            Value::String(text) if looks_secret(&text) || self.vault.finds_in(&text) => self.hide(),
             other => other,
         }
     }

@@ -65,9 +65,6 @@ impl Usage {
 
     /// Notes that a tool was used, if it had been shown.
     pub fn used(&self, session: Session, id: &str) {
-        if self.file.as_ref().is_none_or(|file| !file.exists()) {
-            return;
-        }
         let at = now();
         let is_meant = self.with(|read| {
             read.shown.get(id).is_some_and(|(shown, by)| *by == session.to_string() || at - shown < AFTER)

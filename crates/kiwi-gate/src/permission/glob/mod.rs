@@ -41,6 +41,10 @@ impl Glob {
 
     /// A glob of names: nothing stops `*`.
     pub fn name(text: &str) -> Result<Self, String> {
+        // Most names are written out, and every call brings some.
+        if is_literal(text) {
+            return Ok(Self::exactly(text));
+        }
         Ok(Self { text: text.to_owned(), automaton: read::name(text)? })
     }
 
@@ -66,12 +70,21 @@ impl Glob {
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if matches!(c, '*' | '?' | '[' | '\\') {
+        if means_more(c) {
             out.push('\\');
         }
         out.push(c);
     }
     out
+}
+
+/// Whether it is a name written out, of a length that names have.
+fn is_literal(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && !text.chars().any(means_more)
+}
+
+fn means_more(c: char) -> bool {
+    matches!(c, '*' | '?' | '[' | '\\')
 }
 
 /// The text, if nothing in it is a wildcard, with `\` taken away.
