@@ -2,8 +2,8 @@
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, CustomRequest, CustomResult, GetExtensions as _, MetaObject, ProgressToken, RequestId,
-    RequestMetaObject, ServerResult,
+    ClientRequest, CustomRequest, CustomResult, GetExtensions as _, MetaObject, RequestMetaObject,
+    ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use tokio::net::unix::pipe::Sender;
 use super::calls::InFlight;
 use super::failure::{Trouble, of_protocol, of_request, unavailable};
 use super::handler::{capability, offered};
-use super::lane::{FAREWELL, Message, withdraw};
+use super::lane::{Envelope, FAREWELL, Message, withdraw};
 use super::live::Live;
 use crate::error::McpError;
 use crate::relay::{Asked, Relay, put};
@@ -147,11 +147,9 @@ impl Asking<'_> {
     async fn shortly(self, lane: &Outgoing<Sender>, params: &Value) -> Result<Exchanged, Trouble> {
         let Self { live, flight, method, .. } = self;
         let (id, answered) = flight.expect().ok_or(Trouble::Gone)?;
-        let mut meta = live.about.envelope.clone();
-        meta.extend(self.envelope(params));
-        meta.set_progress_token(ProgressToken(RequestId::Number(id)));
+        let meta = Envelope { always: &live.about.envelope, own: &self.envelope(params), token: id };
         let mut unanswered = Unanswered { lane, id: Some(id) };
-        let result = match lane.send(&Message::new(id, method, params, &meta)).await {
+        let result = match lane.send(&Message::new(id, method, params, meta)).await {
             Ok(()) => tokio::select! {
                 biased;
                 answered = answered => match answered {

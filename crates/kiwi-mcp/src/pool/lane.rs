@@ -36,7 +36,7 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    pub fn new(id: i64, method: &'a str, params: &'a Value, meta: &'a RequestMetaObject) -> Self {
+    pub fn new(id: i64, method: &'a str, params: &'a Value, meta: Envelope<'a>) -> Self {
         Self { jsonrpc: "2.0", id, method, params: Params { given: params.as_object(), meta } }
     }
 }
@@ -44,7 +44,31 @@ impl<'a> Message<'a> {
 /// What is asked, with an envelope of ours in place of any other.
 struct Params<'a> {
     given: Option<&'a Map<String, Value>>,
-    meta: &'a RequestMetaObject,
+    meta: Envelope<'a>,
+}
+
+/// What is said beside every request.
+pub(super) struct Envelope<'a> {
+    /// In all requests of a connection.
+    pub always: &'a RequestMetaObject,
+    /// In this one; of two words for the same this counts.
+    pub own: &'a RequestMetaObject,
+    /// Under which its progress is told.
+    pub token: i64,
+}
+
+impl Serialize for Envelope<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const TOKEN: &str = "progressToken";
+        let (always, own) = (&self.always.0.0, &self.own.0.0);
+        let always = always.iter().filter(|(name, _)| !own.contains_key(*name));
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in always.chain(own).filter(|(name, _)| *name != TOKEN) {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry(TOKEN, &self.token)?;
+        map.end()
+    }
 }
 
 impl Serialize for Params<'_> {
@@ -53,7 +77,7 @@ impl Serialize for Params<'_> {
         for (name, value) in self.given.into_iter().flatten().filter(|(name, _)| *name != "_meta") {
             map.serialize_entry(name, value)?;
         }
-        map.serialize_entry("_meta", self.meta)?;
+        map.serialize_entry("_meta", &self.meta)?;
         map.end()
     }
 }
@@ -64,15 +88,26 @@ mod tests {
 
     #[test]
     fn a_request_has_our_envelope_and_no_other() {
-        let mut meta = RequestMetaObject::default();
-        meta.0.0.insert("progressToken".into(), 7.into());
-        let read =
-            |params: Value| serde_json::to_value(Message::new(7, "tools/call", &params, &meta)).unwrap();
-        let message = read(serde_json::json!({"name": "a\nb", "_meta": {"theirs": 1}}));
-        let params = serde_json::json!({"name": "a\nb", "_meta": {"progressToken": 7}});
+        let [mut always, mut own] = [RequestMetaObject::default(), RequestMetaObject::default()];
+        always.0.0.extend([
+            ("a".into(), 1.into()),
+            ("b".into(), 1.into()),
+            ("progressToken".into(), 1.into()),
+        ]);
+        own.0.0.extend([("b".into(), 2.into()), ("progressToken".into(), 2.into())]);
+        let read = |params: Value| {
+            let meta = Envelope { always: &always, own: &own, token: 7 };
+            serde_json::to_string(&Message::new(7, "tools/call", &params, meta)).unwrap()
+        };
+        let text = read(serde_json::json!({"name": "a\nb", "_meta": {"theirs": 1}}));
+        assert_eq!(text.matches("progressToken").count(), 1);
+        let message: Value = serde_json::from_str(&text).unwrap();
+        let meta = serde_json::json!({"a": 1, "b": 2, "progressToken": 7});
+        let params = serde_json::json!({"name": "a\nb", "_meta": meta});
         let expected =
             serde_json::json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
         assert_eq!(message, expected);
-        assert_eq!(read(Value::Null).pointer("/params/_meta/progressToken"), Some(&Value::from(7)));
+        let message: Value = serde_json::from_str(&read(Value::Null)).unwrap();
+        assert_eq!(message.pointer("/params/_meta/progressToken"), Some(&Value::from(7)));
     }
 }
