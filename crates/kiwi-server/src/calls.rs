@@ -1,7 +1,8 @@
 //! A call and its client, from the start to the answer.
 //!
-//! The call runs on its own; a request of the client follows it. What the call asks is answered at once where the
-//! client can be asked, or becomes the answer to the request, and the call waits until the client comes back.
+//! A request of the client carries its call on; one that speaks, asks back or is given up goes on by itself. What it asks
+//! is answered at once where the client can be asked, or becomes the answer to the request, and the call waits until the
+//! client comes back.
 
 use kiwi_gate::{Outcome, Pending, Request};
 use kiwi_mcp::{Asked, Refusal};
@@ -14,9 +15,9 @@ use rmcp::service::{RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use std::sync::{Arc, PoisonError};
-use tokio::sync::oneshot;
 
 use crate::client::Client;
+use crate::course::Course;
 use crate::parked::Running;
 use crate::people::{PutOff, asker};
 use crate::server::Server;
@@ -79,11 +80,9 @@ impl Server {
             request.on_ask = Some(asker(&self.kernel, &voice, by, &put_off, &request.cancel));
         }
         let cancel = request.cancel.clone();
-        let (finished, done) = oneshot::channel();
         let going = self.going.begin(cancel.clone());
         let kernel = Arc::clone(&self.kernel);
-        // Boxed, since a task moves what it runs several times.
-        tokio::spawn(Box::pin(async move {
+        let done = Course::new(async move {
             let mut outcome = kernel.call(request).await;
             if let Some(pending) = put_off.lock().unwrap_or_else(PoisonError::into_inner).take()
                 && outcome.error.is_some()
@@ -91,8 +90,8 @@ impl Server {
                 outcome = waits(outcome, &pending);
             }
             drop(going);
-            let _ = finished.send(outcome);
-        }));
+            outcome
+        });
         Running { done, ear, round: None, about, session: client.session, cancel }
     }
 
@@ -116,8 +115,13 @@ impl Server {
                     running.cancel.fire();
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
-                Some(said) = running.ear.said.recv() => Box::pin(pass_on(client, context, said)).await,
+                // While the client is spoken to, the call goes on.
+                Some(said) = running.ear.said.recv() => {
+                    running.done.let_go();
+                    Box::pin(pass_on(client, context, said)).await;
+                }
                 Some(round) = running.ear.rounds.recv() => {
+                    running.done.let_go();
                     let round = match answer(round, &responses) {
                         Ok(()) => continue,
                         Err(round) => round,
@@ -249,8 +253,17 @@ async fn pass_on(client: &Client, context: &RequestContext<RoleServer>, said: Sa
 }
 
 /// A level of logging, as the protocol spells it.
-fn level_name(level: LoggingLevel) -> String {
-    serde_json::to_value(level).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+fn level_name(level: LoggingLevel) -> &'static str {
+    match level {
+        LoggingLevel::Debug => "debug",
+        LoggingLevel::Info => "info",
+        LoggingLevel::Notice => "notice",
+        LoggingLevel::Warning => "warning",
+        LoggingLevel::Error => "error",
+        LoggingLevel::Critical => "critical",
+        LoggingLevel::Alert => "alert",
+        LoggingLevel::Emergency => "emergency",
+    }
 }
 
 /// How much a level of logging weighs.

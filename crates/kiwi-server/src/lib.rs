@@ -15,6 +15,7 @@ mod answer;
 mod calls;
 mod catalogue;
 mod client;
+mod course;
 mod direct;
 mod error;
 mod face;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
+use crate::course::Course;
 use crate::random::unguessable;
 use crate::voice::{Ear, Round};
 
@@ -19,7 +19,7 @@ const MOST_OF_A_SESSION: usize = 32;
 /// A call that runs, seen from its client's side. Whoever drops it ends the call.
 pub(crate) struct Running {
     /// Its outcome, once there is one.
-    pub done: oneshot::Receiver<Outcome>,
+    pub done: Course<Outcome>,
     /// What it says and asks.
     pub ear: Ear,
     /// What it waits for an answer to.
@@ -35,6 +35,7 @@ pub(crate) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.cancel.fire();
+        self.done.let_go();
     }
 }
 
@@ -46,13 +47,15 @@ pub(crate) struct Parked {
 
 impl Parked {
     /// Leaves a call until its client comes back with this name; gives it back where too many wait already.
-    pub fn park(&self, running: Running) -> Result<String, Box<Running>> {
+    pub fn park(&self, mut running: Running) -> Result<String, Box<Running>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         sweep(&mut waiting);
         let own = waiting.values().filter(|(it, _)| it.session == running.session).count();
         let Some(name) = unguessable().filter(|_| waiting.len() < MOST && own < MOST_OF_A_SESSION) else {
             return Err(Box::new(running));
         };
+        // Until then nobody follows it.
+        running.done.let_go();
         waiting.insert(name.clone(), (running, Instant::now()));
         Ok(name)
     }
@@ -86,7 +89,7 @@ mod tests {
     use crate::voice::Voice;
 
     fn running(session: Session, about: &str) -> Running {
-        let (_, done) = oneshot::channel();
+        let done = Course::new(std::future::pending());
         let (_, ear) = Voice::new(Vec::new(), None);
         let about = Value::from(about);
         Running { done, ear, round: None, about, session, cancel: Cancel::default() }

@@ -2,9 +2,9 @@
 
 use kiwi_gate::{Cancel, Keeping, Kernel};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::catalogue::{Board, Catalogue, Shelf};
 use crate::outputs::Outputs;
@@ -74,54 +74,62 @@ impl Server {
 }
 
 /// The calls that run.
-pub(crate) struct Going {
-    calls: Arc<Mutex<(u64, HashMap<u64, Cancel>)>>,
-    count: Arc<watch::Sender<usize>>,
+#[derive(Default)]
+pub(crate) struct Going(Arc<Calls>);
+
+#[derive(Default)]
+struct Calls {
+    /// By number, and the last number.
+    running: Mutex<(HashMap<u64, Cancel>, u64)>,
+    /// Told when the last of them has ended.
+    none: Notify,
 }
 
-impl Default for Going {
-    fn default() -> Self {
-        Self { calls: Arc::default(), count: Arc::new(watch::channel(0).0) }
+impl Calls {
+    fn running(&self) -> MutexGuard<'_, (HashMap<u64, Cancel>, u64)> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One that runs; dropped, it does no more.
 pub(crate) struct GoingCall {
     number: u64,
-    calls: Arc<Mutex<(u64, HashMap<u64, Cancel>)>>,
-    count: Arc<watch::Sender<usize>>,
+    calls: Arc<Calls>,
 }
 
 impl Going {
     /// Counts a call in.
     pub fn begin(&self, cancel: Cancel) -> GoingCall {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.0 += 1;
-        let number = calls.0;
-        calls.1.insert(number, cancel);
-        self.count.send_replace(calls.1.len());
-        drop(calls);
-        GoingCall { number, calls: Arc::clone(&self.calls), count: Arc::clone(&self.count) }
+        let mut running = self.0.running();
+        running.1 += 1;
+        let number = running.1;
+        running.0.insert(number, cancel);
+        GoingCall { number, calls: Arc::clone(&self.0) }
     }
 
     /// Ends them all.
     pub fn end_all(&self) {
-        for cancel in self.calls.lock().unwrap_or_else(PoisonError::into_inner).1.values() {
-            cancel.fire();
-        }
+        self.0.running().0.values().for_each(Cancel::fire);
     }
 
     /// Resolves once none runs.
     pub async fn none(&self) {
-        // The sender lives as long as `self`.
-        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+        loop {
+            let told = self.0.none.notified();
+            if self.0.running().0.is_empty() {
+                return;
+            }
+            told.await;
+        }
     }
 }
 
 impl Drop for GoingCall {
     fn drop(&mut self) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.1.remove(&self.number);
-        self.count.send_replace(calls.1.len());
+        let mut running = self.calls.running();
+        running.0.remove(&self.number);
+        if running.0.is_empty() {
+            self.calls.none.notify_waiters();
+        }
     }
 }

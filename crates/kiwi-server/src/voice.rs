@@ -41,7 +41,7 @@ pub(crate) struct Ear {
 /// What a running call speaks with.
 pub(crate) struct Voice {
     capabilities: Vec<Capability>,
-    log_level: Option<String>,
+    log_level: Option<&'static str>,
     said: mpsc::Sender<Said>,
     rounds: mpsc::Sender<Round>,
     begun: Instant,
@@ -52,7 +52,7 @@ pub(crate) struct Voice {
 
 impl Voice {
     /// A voice towards a client that can do this, and the ear it speaks to.
-    pub fn new(capabilities: Vec<Capability>, log_level: Option<String>) -> (Self, Ear) {
+    pub fn new(capabilities: Vec<Capability>, log_level: Option<&'static str>) -> (Self, Ear) {
         let (said, said_here) = mpsc::channel(MOST_SAID);
         let (rounds, rounds_here) = mpsc::channel(1);
         let voice = Self {
@@ -90,7 +90,7 @@ impl Relay for Voice {
     }
 
     fn log_level(&self) -> Option<String> {
-        self.log_level.clone()
+        self.log_level.map(str::to_owned)
     }
 
     fn progress(&self, progress: Value) {
