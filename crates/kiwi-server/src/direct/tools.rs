@@ -84,11 +84,16 @@ pub(crate) async fn call(
 async fn is_known(server: &Server, name: &str) -> bool {
     let Ok(tool) = ToolRef::parse(name) else { return false };
     let upstreams = server.kernel.upstreams();
-    // What was put in quarantine since a shelf was read is still on it; a tool of that name that is not a server's is not.
-    if let Err(McpError::Quarantined { .. }) = upstreams.tool(&tool.id) {
-        return server.kernel.find(&tool).is_ok_and(|tool| is_callable(&tool));
-    }
     let has = |catalogue: &Catalogue| catalogue.tools.iter().any(|tool| tool.name == name);
+    match upstreams.tool(&tool.id) {
+        // What was put in quarantine since a shelf was read is still on it; a tool of that name that is not a server's is
+        // not.
+        Err(McpError::Quarantined { .. }) => {
+            return server.kernel.find(&tool).is_ok_and(|tool| is_callable(&tool));
+        }
+        Ok(Some(offered)) if is_callable(&offered) => return true,
+        _ => {}
+    }
     if has(&*server.shelf.current().await) || upstreams.ensure(&tool.id).await.is_err() {
         return true;
     }
