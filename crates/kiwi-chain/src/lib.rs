@@ -16,6 +16,7 @@ mod http;
 mod lock;
 mod merge;
 mod params;
+mod pattern;
 mod plan;
 mod render;
 mod resolve;

@@ -1,11 +1,12 @@
 //! Compiled JSON Schemas and judged pairs, kept by content.
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use kiwi_model::{Digest, Space, canonical};
 use serde_json::Value;
 use std::sync::Arc;
 
 use crate::cache::Cache;
+use crate::pattern::{Pattern, plain_patterns};
 use crate::plan::Prepared;
 use crate::validate::PairVerdict;
 
@@ -49,9 +50,17 @@ impl Caches {
         if let Some(compiled) = self.schemas.get(&key) {
             return compiled;
         }
-        let compiled = jsonschema::options()
+        let mut options = jsonschema::options()
             .offline()
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20))
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20));
+        if let Some(patterns) = plain_patterns(schema).filter(|patterns| !patterns.is_empty()) {
+            options = options.with_keyword("pattern", move |_, text, _| {
+                let known = text.as_str().and_then(|text| patterns.get_key_value(text));
+                let (text, regex) = known.ok_or_else(|| ValidationError::custom("it is not a pattern"))?;
+                Ok(Box::new(Pattern { text: text.clone(), regex: regex.clone() }))
+            });
+        }
+        let compiled = options
             .build(schema)
             .map(Arc::new)
             .map_err(|error| Arc::from(format!("not a usable JSON Schema: {error}")));
