@@ -46,8 +46,7 @@ fn is_plain(text: &str) -> bool {
             ']' => std::mem::replace(&mut is_in_set, false) && before != '[' && before != '^',
             '{' | '}' => false,
             '?' => before != '(',
-            '&' | '~' => c != before,
-            '-' => c != before,
+            '&' | '~' | '-' => c != before,
             other => other.is_ascii_alphanumeric() || other.is_ascii_punctuation() || other == ' ',
         };
         if !is_good {
