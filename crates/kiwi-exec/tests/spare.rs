@@ -68,8 +68,11 @@ fn a_spare_serves_once_and_another_takes_its_place() {
         let mut before = NOBODY.to_vec();
         for _ in 0..3 {
             wait_for_spares(&bench, 1);
-            wait_until("only the spare is left", || launchers(&bench).len() == 1);
-            let spares = launchers(&bench);
+            let mut spares = Vec::new();
+            wait_until("only the spare is left", || {
+                spares = launchers(&bench);
+                spares.len() == 1
+            });
             assert_ne!(spares, before, "{wall:?}");
             let (finished, launcher) = served(&bench, wall);
             assert!(finished.exit.is_success() && finished.stdout == b"served\n", "{wall:?} {finished:?}");

@@ -30,6 +30,7 @@ pub fn keep(shared: &Shared) {
 
 fn made(shared: &Shared, spare: Option<Spare>) {
     let mut state = shared.state();
+    state.making = None;
     let Some(spare) = spare else {
         state.failures += 1;
         return;
@@ -61,7 +62,11 @@ fn next(shared: &Shared) -> Task {
         let pause = if state.wishes.is_empty() { REST } else { QUIET };
         match pause.checked_sub(waited).filter(|left| !left.is_zero()) {
             Some(left) => state = wait(shared, state, left),
-            None if !state.wishes.is_empty() => return Task::Make(state.wishes.remove(0)),
+            None if !state.wishes.is_empty() => {
+                let wish = state.wishes.remove(0);
+                state.making = Some(wish.clone());
+                return Task::Make(wish);
+            }
             None => {}
         }
     }

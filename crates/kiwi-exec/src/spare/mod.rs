@@ -55,6 +55,8 @@ struct State {
     /// Those of no use any more, to be waited for.
     leaving: Vec<Spare>,
     wishes: Vec<Wish>,
+    /// The wish that is being fulfilled.
+    making: Option<Wish>,
     /// The view last asked of `bwrap`, for each kind.
     asked: Vec<(Kind, Vec<Shown>)>,
     /// When something was last started.
@@ -77,7 +79,7 @@ pub struct Walls {
 }
 
 /// A spare that is to be made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Wish {
     kind: Kind,
     /// What it is to show, behind its walls; what every tool gets, if nothing is said.
@@ -149,8 +151,12 @@ impl Spares {
         if state.ready.iter().any(is_there) {
             return;
         }
-        state.wishes.retain(|wish| wish.kind != kind);
-        state.wishes.push(Wish { kind, view });
+        let wish = Wish { kind, view };
+        state.wishes.retain(|other| other.kind != wish.kind);
+        if state.making.as_ref() == Some(&wish) {
+            return;
+        }
+        state.wishes.push(wish);
         drop(state);
         self.0.0.keep();
     }
