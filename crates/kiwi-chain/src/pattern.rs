@@ -22,8 +22,8 @@ fn gather(schema: &Value, found: &mut HashMap<String, Regex>) -> Option<()> {
     match schema {
         Value::Object(members) => members.iter().try_for_each(|(name, value)| match value {
             Value::String(text) if name == "pattern" => {
-                let regex = RegexBuilder::new(text).size_limit(1 << 20).build();
-                found.insert(text.clone(), regex.ok().filter(|_| is_plain(text))?);
+                let regex = is_plain(text).then(|| RegexBuilder::new(text).size_limit(1 << 20).build())?;
+                found.insert(text.clone(), regex.ok()?);
                 Some(())
             }
             other => gather(other, found),

@@ -212,3 +212,43 @@ impl Drop for Owner {
         self.0.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confinement::Limits;
+    use crate::wire::{Raw, Word};
+
+    #[test]
+    fn what_is_being_made_is_not_wished_for_again() {
+        let launcher = Launcher::new("/nowhere", "/nowhere");
+        launcher.keep_spares();
+        // Nobody makes any here.
+        launcher.spares.0.0.state().is_kept = true;
+        let launch = Launch {
+            program: Word::default(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: Raw::of("/"),
+            stdin: false,
+            files: 0,
+            timeout_ms: 1,
+            grace_ms: 1,
+            confined: false,
+            has_secrets: false,
+            limits: Limits::default(),
+            sandbox: None,
+        };
+        let wish = || {
+            launcher.spares.wish(&launcher, &launch, false);
+            launcher.spares.0.0.state().wishes.len()
+        };
+        assert_eq!((wish(), wish()), (1, 1));
+        let mut state = launcher.spares.0.0.state();
+        state.making = state.wishes.pop();
+        drop(state);
+        assert_eq!(wish(), 0);
+        launcher.spares.0.0.state().making = None;
+        assert_eq!(wish(), 1);
+    }
+}
