@@ -120,6 +120,18 @@ fn home_and_temporary_folder_are_empty_private_and_usable() {
 }
 
 #[test]
+fn of_devices_there_are_three_and_they_work() {
+    let bench = Bench::new();
+    let script = "echo /dev/*; echo lost > /dev/null; \
+        head -c 3 /dev/zero | od -An -c; for name in random urandom; do head -c 4 /dev/$name | wc -c; done";
+    for wall in walls() {
+        let said = bench.output(walled(shell(script), wall));
+        let links = "/dev/fd /dev/null /dev/random /dev/shm /dev/stderr /dev/stdin /dev/stdout /dev/urandom /dev/zero";
+        assert_eq!(said, format!("{links}\n  \\0  \\0  \\0\n4\n4\n"), "{wall:?}");
+    }
+}
+
+#[test]
 fn an_interpreter_outside_the_fixed_list_brings_its_installation() {
     let bench = Bench::new();
     let root = real(bench.home.path());

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use super::inside;
 use super::start::{Given, failed, pid};
 use crate::process::{Exit, Launcher};
-use crate::sandbox::{Builder, DEVICES, Found, STREAMS, Sandbox, Shown};
+use crate::sandbox::{Builder, DEVICES, Found, LINKS, Sandbox, Shown};
 use crate::wire::{self, Launch, Report, Stage, Wall};
 
 /// A sandbox with its first process in it.
@@ -194,7 +194,7 @@ fn bubblewrap(program: &OsStr, sandbox: &Sandbox, kept: &mut Vec<OwnedFd>) -> io
     for device in DEVICES {
         command.args(["--dev-bind", device, device]);
     }
-    for (at, to) in STREAMS {
+    for (at, to) in LINKS {
         command.args(["--symlink", to, at]);
     }
     let mut covered: Vec<&OsStr> = Vec::new();

@@ -110,10 +110,11 @@ impl Shown {
 /// Where settings are.
 pub const SETTINGS: &str = "/etc";
 /// Devices of the host that every sandbox has.
-pub const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Names below `/dev` that lead to the tool's own descriptors.
-pub const STREAMS: [(&str, &str); 4] = [
+pub const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/urandom"];
+/// Names below `/dev` that lead to the tool's own descriptors, or to one of the devices: a link is cheaper than a mount.
+pub const LINKS: [(&str, &str); 5] = [
     ("/dev/fd", "/proc/self/fd"),
+    ("/dev/random", "urandom"),
     ("/dev/stdin", "/proc/self/fd/0"),
     ("/dev/stdout", "/proc/self/fd/1"),
     ("/dev/stderr", "/proc/self/fd/2"),

@@ -25,7 +25,7 @@ pub const SETTINGS: [&str; 9] = [
 /// Small settings, of which a copy is cheaper.
 const COPIED: [&str; 2] = ["/etc/nsswitch.conf", "/etc/timezone"];
 /// So many bytes at most are copied.
-pub const SMALL: u64 = 16 << 10;
+pub const SMALL: u64 = 64 << 10;
 /// Where names are resolved; of no use where there is no network.
 const RESOLVER: &str = "/etc/resolv.conf";
 

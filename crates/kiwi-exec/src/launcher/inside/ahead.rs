@@ -40,10 +40,7 @@ pub fn wait_unseen(control: &OwnedFd) -> io::Result<()> {
 impl Cell {
     fn prepare(prepared: &Sandbox, control: &OwnedFd) -> Result<Self, Report> {
         enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
-        let mut root = Root::begin()?;
-        for (number, shown) in prepared.view.iter().enumerate() {
-            root.show(number, shown)?;
-        }
+        let root = Root::build(&prepared.view)?;
         let walls = Walls::write(prepared)?;
         move_on(control).map_err(failed(Stage::Wall(Wall::Namespaces)))?;
         Ok(Self { prepared: prepared.clone(), root, walls })
@@ -58,9 +55,9 @@ impl Cell {
         for (number, shown) in &missing {
             root.show(*number, shown)?;
         }
-        root.finish()?;
         let shown: Vec<_> = missing.into_iter().map(|(_, shown)| shown).collect();
         let rules = rules.and(sandbox, &shown).map_err(failed(Stage::Wall(Wall::Landlock)))?;
+        root.finish()?;
         Ok(Walls { rules, filter })
     }
 }

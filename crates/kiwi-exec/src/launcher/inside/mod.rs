@@ -31,6 +31,7 @@ use crate::wire::{self, Launch, Limit, Report, Stage, Wall};
 
 use ahead::Cell;
 pub use fork::{fork, fork_ahead};
+use root::Root;
 use rules::Rules;
 
 /// The second argument by which a launcher knows that it is inside.
@@ -77,8 +78,9 @@ fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedF
         None if is_native => {
             let namespaces = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
             enter_namespaces().map_err(namespaces())?;
-            root::build(&sandbox.view)?;
+            let root = Root::build(&sandbox.view)?;
             let walls = Walls::write(sandbox)?;
+            root.finish()?;
             move_on(control).map_err(namespaces())?;
             walls
         }
@@ -158,6 +160,7 @@ impl Walls {
     fn write(sandbox: &Sandbox) -> Result<Self, Report> {
         let rules = Rules::write(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
         let filter = sandbox.filter.program().map_err(failed(Stage::Wall(Wall::Seccomp)))?;
+        renounce_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
         Ok(Self { rules, filter })
     }
 
@@ -169,9 +172,8 @@ impl Walls {
     }
 }
 
-fn drop_privileges() -> io::Result<()> {
-    // Nobody inside looks into this process or takes it over.
-    keep_memory_private()?;
+/// Whatever is started from here gets no privileges; this process keeps its own.
+fn renounce_privileges() -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     let held = rustix::thread::capabilities(None)?.effective;
     if held.contains(CapabilitySet::SETPCAP) {
@@ -182,6 +184,12 @@ fn drop_privileges() -> io::Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+fn drop_privileges() -> io::Result<()> {
+    // Nobody inside looks into this process or takes it over.
+    keep_memory_private()?;
     let none = CapabilitySet::empty();
     rustix::thread::set_capabilities(
         None,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::attributes::{self, NO_DEVICES, NO_OWNERS, READ_ONLY};
 use crate::launcher::start::failed;
-use crate::sandbox::{DEVICES, STREAMS, Shown};
+use crate::sandbox::{DEVICES, LINKS, Shown};
 use crate::wire::{Report, Stage, Wall};
 
 /// Where the host's files are while the root is being built.
@@ -26,10 +26,14 @@ pub struct Root {
 }
 
 impl Root {
-    /// An empty root, moved into.
-    pub fn begin() -> Result<Self, Report> {
+    /// One that shows this, moved into.
+    pub fn build(view: &[Shown]) -> Result<Self, Report> {
         begin().map_err(failed(Stage::Wall(Wall::Root)))?;
-        Ok(Self { emptied: Vec::new() })
+        let mut root = Self { emptied: Vec::new() };
+        for (number, shown) in view.iter().enumerate() {
+            root.show(number, shown)?;
+        }
+        Ok(root)
     }
 
     /// Puts one thing of the view there, by its number in it.
@@ -37,19 +41,11 @@ impl Root {
         show(shown, &mut self.emptied).map_err(failed(Stage::Wall(Wall::Shown(number))))
     }
 
-    /// Lets go of the host, and closes what only had to be open until now.
+    /// Lets go of the host, and closes what only had to be open until now. It waits until no processor can be looking at the
+    /// host's files any more, so it comes last.
     pub fn finish(self) -> Result<(), Report> {
         finish(&self.emptied).map_err(failed(Stage::Wall(Wall::Root)))
     }
-}
-
-/// Builds the root and moves into it.
-pub fn build(view: &[Shown]) -> Result<(), Report> {
-    let mut root = Root::begin()?;
-    for (number, shown) in view.iter().enumerate() {
-        root.show(number, shown)?;
-    }
-    root.finish()
 }
 
 /// An empty root, with the host's below it.
@@ -71,7 +67,7 @@ fn begin() -> io::Result<()> {
     for device in DEVICES {
         bind(Path::new(device), Path::new(device), NO_OWNERS)?;
     }
-    STREAMS.iter().try_for_each(|(at, to)| symlink(to, at))
+    LINKS.iter().try_for_each(|(at, to)| symlink(to, at))
 }
 
 /// Puts one thing there. What is still to become read-only, once everything below it is in place, is added to `emptied`.
