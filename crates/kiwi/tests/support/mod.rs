@@ -50,7 +50,9 @@ impl TestEnvironment {
 
     /// A folder without a project.
     pub fn bare() -> Self {
-        let folder = tempfile::Builder::new().prefix("kiwi-test-").tempdir().unwrap();
+        // Not below `/tmp`: a sandbox has one of its own, where a tool may do anything, and what is allowed elsewhere would
+        // not show.
+        let folder = tempfile::Builder::new().prefix("kiwi-test-").tempdir_in("/var/tmp").unwrap();
         for name in ["project", "home", "tmp"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
