@@ -41,8 +41,11 @@ impl Catalog for Look<'_> {
         Ok(tool)
     }
 
+    /// Asked when something is missing. It makes the catalogue look everywhere, so what was not found is looked for again.
     fn ids(&self) -> Vec<ToolId> {
-        self.catalogue.ids()
+        let ids = self.catalogue.ids();
+        self.seen.borrow_mut().retain(|_, candidates| !candidates.is_empty());
+        ids
     }
 }
 
@@ -69,6 +72,36 @@ mod tests {
         fn ids(&self) -> Vec<ToolId> {
             Vec::new()
         }
+    }
+
+    /// A catalogue whose index finds nothing before it has looked everywhere.
+    #[derive(Default)]
+    struct Behind(Cell<bool>);
+
+    impl Catalog for Behind {
+        fn candidates(&self, id: &ToolId, space: Space) -> Result<Vec<Candidate>, Fault> {
+            if self.0.get() { Moving::default().candidates(id, space) } else { Ok(Vec::new()) }
+        }
+
+        fn load(&self, candidate: &Candidate) -> Result<Arc<Tool>, Fault> {
+            Moving::default().load(candidate)
+        }
+
+        fn ids(&self) -> Vec<ToolId> {
+            self.0.set(true);
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn what_is_found_by_looking_everywhere_is_seen() {
+        let behind = Behind::default();
+        let look = Look::at(&behind);
+        let id = ToolId::parse("one").unwrap();
+        let count = || look.candidates(&id, Space::Project).unwrap().len();
+        assert_eq!((count(), count()), (0, 0));
+        look.ids();
+        assert_eq!(count(), 1);
     }
 
     #[test]

@@ -94,6 +94,23 @@ fn a_node_tool_gets_the_packages_it_requires() {
     assert!(out["result"][1].as_str().unwrap().starts_with("/own/modules:/"), "{out:#}");
 }
 
+/// What was a tool may become a folder of tools, as the hint about its name says, and no folder around it tells.
+#[test]
+fn a_tool_that_moved_into_a_folder_of_its_own_is_found_at_once() {
+    let env = TestEnvironment::new();
+    let manifest = "tool_id: moved\nversion: \"1.0.0\"\ntool_type: script\nexecutor: bash_runtime\nmanifest: {entrypoint: main.sh}\n";
+    let folder = env.write("tools/place/tool.yaml", manifest).parent().unwrap().to_owned();
+    env.write("tools/place/main.sh", "echo here\n");
+    let ran = env.run(&["run", "place"]);
+    assert!(ran.stderr.contains("hint: rename the file or folder, or the tool"), "{}", ran.stderr);
+    std::fs::create_dir(folder.join("moved")).unwrap();
+    for name in ["tool.yaml", "main.sh"] {
+        std::fs::rename(folder.join(name), folder.join("moved").join(name)).unwrap();
+    }
+    let ran = env.run(&["run", "moved"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "here\n"), "{}", ran.stderr);
+}
+
 #[test]
 fn the_system_helper_runs_through_kiwi_runtime() {
     let (code, out) = TestEnvironment::bare().json(&["run", "kiwi.info"]);
