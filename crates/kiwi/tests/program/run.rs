@@ -112,6 +112,34 @@ fn a_tool_that_moved_into_a_folder_of_its_own_is_found_at_once() {
 }
 
 #[test]
+fn a_python_function_is_called_with_what_it_can_take() {
+    let env = TestEnvironment::new();
+    for (number, (head, params, expected)) in [
+        ("name='world', times=1", json!({}), json!(["world", 1])),
+        ("name='world', times=1", json!({"times": 2}), json!(["world", 2])),
+        ("name='world', times=1", json!({"name": "Ada"}), json!(["Ada", 1])),
+        ("params", json!({}), json!([{}])),
+        ("params", json!({"a": 1}), json!([{"a": 1}])),
+        ("params=None", json!({}), json!([null])),
+        ("params=None", json!({"a": 1}), json!([{"a": 1}])),
+        ("params, times=1", json!({"a": 1, "times": 3}), json!([{"a": 1, "times": 3}, 3])),
+        ("**rest", json!({"a": 1}), json!([{"a": 1}])),
+        ("", json!({"a": 1}), json!([])),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let names = head.replace("**", "").replace("='world'", "").replace("=1", "").replace("=None", "");
+        env.write(
+            &format!("tools/called_{number}.py"),
+            format!("def execute({head}):\n    return [{names}]\n"),
+        );
+        let (_, out) = env.json(&["run", &format!("called_{number}"), "--params", &params.to_string()]);
+        assert_eq!(out["result"], expected, "def execute({head}) with {params}: {out:#}");
+    }
+}
+
+#[test]
 fn the_system_helper_runs_through_kiwi_runtime() {
     let (code, out) = TestEnvironment::bare().json(&["run", "kiwi.info"]);
     assert_eq!((code, &out["result"]["name"]), (0, &json!("kiwi")), "{out:#}");

@@ -16,9 +16,13 @@ def _call(function, params):
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if code.co_flags & _VARIADIC_NAMES:
         return function(**params)
+    named = {name: params[name] for name in names if name in params}
     if code.co_argcount and names[0] not in params:
-        return function(params, **{name: params[name] for name in names[1:] if name in params})
-    return function(**{name: params[name] for name in names if name in params})
+        # Its own default is better than an object in which there is nothing for it.
+        has_default = len(function.__defaults__ or ()) == code.co_argcount
+        if not has_default or len(named) < len(params):
+            return function(params, **named)
+    return function(**named)
 
 
 def _main():
