@@ -97,6 +97,14 @@ impl Manifest {
     }
 }
 
+/// What whoever writes them here expects to hold; it would in `config`.
+const OF_CONFIG: [&str; 6] = ["cwd", "env", "limits", "mounts", "network", "timeout"];
+
+/// A key that means nothing, and where it would mean something.
+fn unknown(key: &str) -> String {
+    if OF_CONFIG.contains(&key) { format!("{key} (it belongs in `config`)") } else { key.to_owned() }
+}
+
 struct Reader<'a> {
     document: &'a Document,
     source: &'a Source,
@@ -108,8 +116,11 @@ impl Reader<'_> {
     /// The typed keys. A wrong type is reported where it stands.
     fn fields(&mut self, hashed: &Value) -> Result<ManifestFile, ManifestError> {
         if let Value::Object(map) = hashed {
-            let unknown: Vec<&str> =
-                map.keys().map(String::as_str).filter(|key| !KNOWN_KEYS.contains(key)).collect();
+            let unknown: Vec<String> = map
+                .keys()
+                .filter(|key| !KNOWN_KEYS.contains(&key.as_str()))
+                .map(|key| unknown(key))
+                .collect();
             if !unknown.is_empty() {
                 self.warnings.push(format!(
                     "{}: unknown keys are kept but mean nothing: {}",

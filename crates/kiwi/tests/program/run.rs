@@ -140,6 +140,19 @@ fn a_python_function_is_called_with_what_it_can_take() {
 }
 
 #[test]
+fn a_key_in_the_wrong_place_is_told_with_the_right_one() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/hasty.sh",
+        "# kiwi: version: \"1.0.0\"\n# kiwi: timeout: 1\n# kiwi: colour: red\necho done\n",
+    );
+    let ran = env.run(&["run", "hasty"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{}", ran.stderr);
+    let told = "unknown keys are kept but mean nothing: colour, timeout (it belongs in `config`)";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
 fn the_system_helper_runs_through_kiwi_runtime() {
     let (code, out) = TestEnvironment::bare().json(&["run", "kiwi.info"]);
     assert_eq!((code, &out["result"]["name"]), (0, &json!("kiwi")), "{out:#}");
