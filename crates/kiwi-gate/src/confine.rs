@@ -105,7 +105,7 @@ pub(crate) fn open(
     for need in needs.commands.iter().flat_map(|command| needs_of_command(command, setting)) {
         if let Thing::Path(base) = need.thing {
             let into = if need.kind == Kind::FilesystemWrite { &mut write } else { &mut read };
-            into.push(Pattern { shown: need.shown, base, rest: Vec::new() });
+            into.push(Pattern { shown: need.shown, base, rest: Vec::new(), is_folder: false });
         }
     }
     for pattern in read {
@@ -150,6 +150,8 @@ struct Pattern {
     base: Place,
     /// Each a name or a wildcard; empty for the base itself.
     rest: Vec<String>,
+    /// Whether the base can only be a folder: something must match below it, or it is written with a `/` at its end.
+    is_folder: bool,
 }
 
 impl Pattern {
@@ -165,7 +167,8 @@ impl Pattern {
         if rest.iter().any(|part| part == "..") {
             return Err(refused(&shown, "goes up with `..` from a wildcard"));
         }
-        Ok(Self { shown, base, rest })
+        let is_folder = !rest.is_empty() || path.ends_with('/');
+        Ok(Self { shown, base, rest, is_folder })
     }
 
     /// Writing it, by its real name.
@@ -186,14 +189,10 @@ impl Pattern {
         (link.0 != link.1).then_some(link)
     }
 
-    fn is_folder(&self) -> bool {
-        !self.rest.is_empty()
-    }
-
     /// Makes what will be written: the folder of a pattern, or the file itself.
     fn make(&self) -> Result<(), Fault> {
         let base = &self.base.real;
-        let made = if self.is_folder() {
+        let made = if self.is_folder {
             fs_err::create_dir_all(base)
         } else if base.exists() {
             Ok(())
@@ -307,8 +306,11 @@ mod tests {
         assert_eq!(shown(needs(&["**/b.rs"], &[])).0, ["src/deep/b.rs"]);
         assert_eq!(shown(needs(&["data/*"], &[])).0, ["data/1.csv", "data/2.csv", "data/x.txt"]);
         assert_eq!(shown(needs(&["nothing/here", "/etc/hostname-nobody"], &[])).0, Vec::<String>::new());
-        assert_eq!(shown(needs(&[], &["out/new/**", "made/file.txt"])).1, ["out/new", "made/file.txt"]);
-        assert!(root.join("out/new").is_dir() && root.join("made/file.txt").is_file());
+        let written = shown(needs(&[], &["out/new/**", "made/file.txt", "made/folder/"])).1;
+        assert_eq!(written, ["out/new", "made/file.txt", "made/folder"]);
+        let is_folder = |path: &str| root.join(path).is_dir();
+        assert!(is_folder("out/new") && is_folder("made/folder") && root.join("made/file.txt").is_file());
+        assert!(found(&needs(&[], &["made/file.txt/"]), &root).is_err());
         assert!(found(&needs(&["a/*/../b"], &[]), &root).is_err());
         // What a caller gives is no wildcard, and a path is what the kernel makes of it.
         assert_eq!(shown(needs(&["data/\\*.csv"], &[])).0, Vec::<String>::new());
