@@ -41,7 +41,7 @@ impl Cell {
     fn prepare(prepared: &Sandbox, control: &OwnedFd) -> Result<Self, Report> {
         enter_namespaces().map_err(failed(Stage::Wall(Wall::Namespaces)))?;
         let root = Root::build(&prepared.view)?;
-        let walls = Walls::write(prepared)?;
+        let walls = Walls::prepare(prepared)?;
         move_on(control).map_err(failed(Stage::Wall(Wall::Namespaces)))?;
         Ok(Self { prepared: prepared.clone(), root, walls })
     }

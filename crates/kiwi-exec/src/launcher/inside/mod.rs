@@ -79,14 +79,14 @@ fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedF
             let namespaces = || failed::<io::Error>(Stage::Wall(Wall::Namespaces));
             enter_namespaces().map_err(namespaces())?;
             let root = Root::build(&sandbox.view)?;
-            let walls = Walls::write(sandbox)?;
+            let walls = Walls::prepare(sandbox)?;
             root.finish()?;
             move_on(control).map_err(namespaces())?;
             walls
         }
         None => {
             recognise(sandbox, |_| true)?;
-            Walls::write(sandbox)?
+            Walls::prepare(sandbox)?
         }
     };
     if let Some(channel) = given.proxy.take() {
@@ -157,7 +157,8 @@ struct Walls {
 }
 
 impl Walls {
-    fn write(sandbox: &Sandbox) -> Result<Self, Report> {
+    /// Writes them down, and gives up what nobody behind them gets.
+    fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
         let rules = Rules::write(sandbox).map_err(failed(Stage::Wall(Wall::Landlock)))?;
         let filter = sandbox.filter.program().map_err(failed(Stage::Wall(Wall::Seccomp)))?;
         renounce_privileges().map_err(failed(Stage::Wall(Wall::Privileges)))?;
