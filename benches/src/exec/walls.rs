@@ -1,13 +1,13 @@
 //! What walls cost above the same start without them.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use kiwi_exec::Backend;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::start::{Hold, PATH, Starter, TINY};
 use crate::cold::find;
-use crate::stats::{Samples, Side, rotate, side, time};
+use crate::stats::{Samples, Side, rotate, time};
 
 const TURNS: usize = 400;
 
@@ -29,9 +29,11 @@ pub struct Walls {
 /// As many kinds of launchers are there ahead here.
 const KINDS: usize = 5;
 
-/// Starts it in every way: first all that is started anew, in turn, and then all that is there ahead. Whoever starts anew has
-/// nobody beside it who builds sandboxes for later and takes others down.
+/// Starts it in every way in turn.
 pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
+    let (starter, resident) = (Starter::new(kiwi, scratch)?, Starter::resident(kiwi, scratch)?);
+    let held = |starter, hold| timed(&resident, move || Starter::once(starter, &TINY, hold));
+    let by_hand = |program, words: Vec<String>| timed(&resident, move || plain(program, &words));
     let [program, argument] = TINY;
     let program = find(program)?;
     let bwrap = find("bwrap")?;
@@ -40,22 +42,36 @@ pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
         view.extend(["--".to_owned(), program.to_string_lossy().into_owned(), argument.to_owned()]);
         view
     };
-    let starter = Starter::new(kiwi, scratch)?;
-    let [plain, standard_anew, native_anew, bubblewrap_anew, by_hand] = all([
-        side(|| plain(&program, &[argument.to_owned()])),
-        side(|| starter.once(&TINY, Hold::STANDARD)),
-        side(|| starter.once(&TINY, Hold::restricted(Backend::Native))),
-        side(|| starter.once(&TINY, Hold::restricted(Backend::Bubblewrap))),
-        side(|| plain(&bwrap, &view)),
-    ])?;
-    let resident = Starter::resident(kiwi, scratch)?;
-    let [standard, native, bubblewrap, native_proxy, bubblewrap_proxy] = all([
-        rested(&resident, Hold::STANDARD),
-        rested(&resident, Hold::restricted(Backend::Native)),
-        rested(&resident, Hold::restricted(Backend::Bubblewrap)),
-        rested(&resident, Hold::sandboxed(Backend::Native)),
-        rested(&resident, Hold::sandboxed(Backend::Bubblewrap)),
-    ])?;
+    let mut sides: Vec<Side<'_>> = vec![
+        by_hand(&program, vec![argument.to_owned()]),
+        held(&resident, Hold::STANDARD),
+        held(&resident, Hold::restricted(Backend::Native)),
+        held(&resident, Hold::restricted(Backend::Bubblewrap)),
+        held(&resident, Hold::sandboxed(Backend::Native)),
+        held(&resident, Hold::sandboxed(Backend::Bubblewrap)),
+        held(&starter, Hold::STANDARD),
+        held(&starter, Hold::restricted(Backend::Native)),
+        held(&starter, Hold::restricted(Backend::Bubblewrap)),
+        by_hand(&bwrap, view),
+    ];
+    let samples = rotate(TURNS, &mut sides)?;
+    let Ok(
+        [
+            plain,
+            standard,
+            native,
+            bubblewrap,
+            native_proxy,
+            bubblewrap_proxy,
+            standard_anew,
+            native_anew,
+            bubblewrap_anew,
+            by_hand,
+        ],
+    ) = <[Samples; 10]>::try_from(samples)
+    else {
+        bail!("a side was not measured");
+    };
     Ok(Walls {
         plain,
         standard,
@@ -70,17 +86,11 @@ pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
     })
 }
 
-/// All of them in turn.
-fn all<const N: usize>(mut sides: [Side<'_>; N]) -> Result<[Samples; N]> {
-    let samples = rotate(TURNS, &mut sides)?;
-    samples.try_into().map_err(|_| anyhow!("a side was not measured"))
-}
-
 /// A side that begins when everything that is built ahead stands, so that building it is in nobody's time.
-fn rested(resident: &Starter, hold: Hold) -> Side<'_> {
+fn timed<'a>(resident: &'a Starter, mut work: impl FnMut() -> Result<()> + 'a) -> Side<'a> {
     Box::new(move || {
         resident.rest(KINDS);
-        Ok(time(|| resident.once(&TINY, hold))?.0)
+        Ok(time(&mut work)?.0)
     })
 }
 
