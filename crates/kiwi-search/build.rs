@@ -16,7 +16,8 @@ const FREE: u16 = u16::MAX;
 const HEADER: usize = 32;
 
 fn main() -> io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tool-embed");
+    // From the folder of this package, where cargo runs it: this script may have been compiled in another checkout.
+    let folder = Path::new("models/tool-embed");
     for path in ["build.rs", "src/embed/static_table/mix.rs", "models/tool-embed"] {
         println!("cargo::rerun-if-changed={path}");
     }

@@ -17,13 +17,14 @@ use std::{fs, io};
 const EXTENSIONS: [&str; 7] = ["py", "sh", "js", "mjs", "ts", "yaml", "yml"];
 
 fn main() -> io::Result<()> {
-    let system = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../system");
+    // From the folder of this package, where cargo runs it: this script may have been compiled in another checkout.
+    let system = Path::new("../../system");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../kiwi-model/src/yaml.rs");
     println!("cargo:rerun-if-changed={}", system.display());
     let mut paths = Vec::new();
     if system.is_dir() {
-        walk(&system, &system, &mut paths)?;
+        walk(system, system, &mut paths)?;
     }
     paths.sort();
 
