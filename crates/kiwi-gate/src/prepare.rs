@@ -6,8 +6,9 @@ use kiwi_exec::{
     Wanted, Wish,
 };
 use kiwi_model::lockfile::LockEnvironment;
-use kiwi_model::{Explain, Fault, Language, Space};
+use kiwi_model::{ErrorKind, Explain, Fault, Language, Space, Version};
 use kiwi_space::{Config, Spaces};
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,8 +50,9 @@ impl Preparer {
         Self { host, config, environments, containers, project }
     }
 
-    /// The interpreter that a program's name means for a tool. A project's configuration may name another.
-    pub fn interpreter<'a>(
+    /// The interpreter that a program's name means for a tool, if it can read what it is to start. A project's
+    /// configuration may name another.
+    pub async fn interpreter<'a>(
         &self,
         leaf: &'a Tool,
         language: Language,
@@ -67,7 +69,27 @@ impl Preparer {
             versions: &self.host.environment,
         };
         let path = search.find(name).ok_or_else(|| search.explain_missing(name).fault())?;
-        Ok(Interpreter { leaf, language, path })
+        let interpreter = Interpreter { leaf, language, path };
+        self.require_typescript(&interpreter).await?;
+        Ok(interpreter)
+    }
+
+    /// TypeScript runs where Node itself takes the types away.
+    async fn require_typescript(&self, interpreter: &Interpreter<'_>) -> Result<(), Fault> {
+        let entrypoint = interpreter.leaf.manifest.entrypoint.as_deref().unwrap_or_default();
+        if interpreter.language != Language::Node || !is_typescript(entrypoint) {
+            return Ok(());
+        }
+        let version = self.version(interpreter).await?;
+        if takes_types_away(&version) {
+            return Ok(());
+        }
+        let program = interpreter.path.display().to_string();
+        let message =
+            format!("`{entrypoint}` is TypeScript, which `{program}` cannot run: it is Node {version}");
+        Err(Fault::new(ErrorKind::MissingRequirement, message)
+            .with_hint("install Node 22.18 or newer, for example `nvm install 24`")
+            .with_details(json!({"program": program, "version": version})))
     }
 
     /// What the tool requires, as it can be had today; none where it requires nothing.
@@ -118,7 +140,7 @@ impl Preparer {
         plan: &Plan,
         progress: Progress<'_>,
     ) -> Result<Option<LockEnvironment>, Fault> {
-        let Some(interpreter) = self.interpreter_of(plan)? else { return Ok(None) };
+        let Some(interpreter) = self.interpreter_of(plan).await? else { return Ok(None) };
         let version = self.version(&interpreter).await?;
         let installed = self.free(&interpreter, progress).await?.map(|environment| environment.installed);
         Ok(Some(LockEnvironment::of(interpreter.language, version, installed.unwrap_or_default())))
@@ -126,7 +148,7 @@ impl Preparer {
 
     /// How the interpreter differs from the agreed one. Packages are compared where they are installed.
     pub async fn judge(&self, plan: &Plan, agreed: &LockEnvironment) -> Result<Vec<Difference>, Fault> {
-        let here = match self.interpreter_of(plan)? {
+        let here = match self.interpreter_of(plan).await? {
             None => LockEnvironment { requires: agreed.requires.clone(), ..LockEnvironment::default() },
             Some(interpreter) => {
                 let version = self.version(&interpreter).await?;
@@ -136,11 +158,11 @@ impl Preparer {
         Ok(compare_environments(Some(agreed), Some(&here)))
     }
 
-    fn interpreter_of<'p>(&self, plan: &'p Plan) -> Result<Option<Interpreter<'p>>, Fault> {
+    async fn interpreter_of<'p>(&self, plan: &'p Plan) -> Result<Option<Interpreter<'p>>, Fault> {
         let merged = plan.merged().map_err(|error| error.fault())?;
         match (plan.tools().first(), merged.language(), merged.program()) {
             (Some(leaf), Some(language), Some(program)) => {
-                self.interpreter(leaf, language, program).map(Some)
+                self.interpreter(leaf, language, program).await.map(Some)
             }
             _ => Ok(None),
         }
@@ -170,6 +192,20 @@ impl Preparer {
     }
 }
 
+fn is_typescript(path: &str) -> bool {
+    [".ts", ".mts", ".cts"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// Whether a Node of this version runs TypeScript without being asked to try.
+fn takes_types_away(version: &str) -> bool {
+    Version::parse(version).is_ok_and(|version| match version.major {
+        ..=21 => false,
+        22 => version.minor >= 18,
+        23 => version.minor >= 6,
+        _ => true,
+    })
+}
+
 /// Pins that do not hold, as differences.
 fn packages(pins: Vec<PinDifference>) -> Vec<Difference> {
     pins.into_iter()
@@ -182,4 +218,19 @@ fn packages(pins: Vec<PinDifference>) -> Vec<Difference> {
             new: installed,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_runs_typescript_since_a_version_of_each_line() {
+        for old in ["18.20.8", "20.20.2", "21.9.0", "22.17.1", "23.5.0", "it"] {
+            assert!(!takes_types_away(old), "{old}");
+        }
+        for new in ["22.18.0", "23.6.0", "24.0.0", "26.10.0", "27.0.0-nightly20261101abcdef"] {
+            assert!(takes_types_away(new), "{new}");
+        }
+    }
 }

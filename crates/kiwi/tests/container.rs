@@ -50,6 +50,19 @@ fn parameters_go_in_and_results_come_out() {
     }
 }
 
+#[test]
+fn a_new_tool_needs_only_its_image() {
+    let world = World::new();
+    let (code, _, err) = world.run(&["tool", "new", "mine", "--type", "docker"]);
+    assert_eq!(code, 0, "{err}");
+    let file = world.env.project().join(".ai/tools/mine.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("image: debian:12-slim"), "{text}");
+    std::fs::write(&file, text.replace("debian:12-slim", "kiwi-test:1")).unwrap();
+    assert_eq!(world.run(&["tool", "check", "mine"]).0, 0);
+    assert_eq!(world.run(&["run", "mine", "name=Ada"]), (0, "Hello, Ada\n".into(), String::new()));
+}
+
 /// Also of a command that is over before its client is ready, and also bytes that are no text.
 #[test]
 fn every_byte_comes_out_every_time() {

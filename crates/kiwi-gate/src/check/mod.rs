@@ -114,13 +114,13 @@ impl Kernel {
     }
 
     /// The interpreter of a language, or why there is none.
-    fn interpreter_or(
+    async fn interpreter_or(
         &self,
         leaf: &Tool,
         language: kiwi_model::Language,
         program: &str,
     ) -> Result<std::path::PathBuf, Finding> {
-        let found = self.preparer.interpreter(leaf, language, program);
+        let found = self.preparer.interpreter(leaf, language, program).await;
         found.map(|it| it.path).map_err(|fault| Finding::of(fault, &leaf.path))
     }
 }

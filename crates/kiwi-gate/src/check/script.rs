@@ -3,7 +3,6 @@
 use kiwi_chain::{Merged, Tool};
 use kiwi_exec::{ExecError, Finished, Package, Process, Unwatched};
 use kiwi_model::{Content, ErrorKind, File, Isolation, Language, Text};
-use std::path::Path;
 use std::time::Duration;
 
 use super::{Finding, shown, told};
@@ -23,6 +22,9 @@ except (SyntaxError, ValueError) as e:
     sys.exit(1)
 ";
 
+/// The same for Node.
+const COMPILE_NODE: &str = include_str!("compile.cjs");
+
 impl Kernel {
     /// Checks the files of a script with the interpreter that would run them.
     pub(super) async fn check_script(&self, merged: &Merged, leaf: &Tool) -> Vec<Finding> {
@@ -40,10 +42,9 @@ impl Kernel {
         for file in files(leaf, &[".sh", ".bash"]) {
             let path = shown(leaf, &file.entry.path);
             if let Content::Bytes(bytes) = &file.content {
-                findings.extend(shebang(bytes).map(|message| {
-                    Finding::new(ErrorKind::InvalidManifest, message, &path)
-                        .at(Some(1))
-                        .hint("write `#!/usr/bin/env bash`")
+                let is_started = leaf.manifest.entrypoint.as_ref() == Some(&file.entry.path);
+                findings.extend(shebang(bytes, is_started).map(|(message, hint)| {
+                    Finding::new(ErrorKind::InvalidManifest, message, &path).at(Some(1)).hint(hint)
                 }));
             }
             let args = vec![Text::literal("-n"), Text::file(0, file.entry.path.clone())];
@@ -61,7 +62,7 @@ impl Kernel {
     }
 
     async fn check_python(&self, program: &str, leaf: &Tool) -> Vec<Finding> {
-        let interpreter = match self.interpreter_or(leaf, Language::Python, program) {
+        let interpreter = match self.interpreter_or(leaf, Language::Python, program).await {
             Ok(interpreter) => interpreter.to_string_lossy().into_owned(),
             Err(finding) => return vec![finding],
         };
@@ -75,17 +76,17 @@ impl Kernel {
     }
 
     async fn check_node(&self, program: &str, leaf: &Tool) -> Vec<Finding> {
-        let interpreter = match self.interpreter_or(leaf, Language::Node, program) {
+        let interpreter = match self.interpreter_or(leaf, Language::Node, program).await {
             Ok(interpreter) => interpreter.to_string_lossy().into_owned(),
             Err(finding) => return vec![finding],
         };
         let args = |file: &File| {
-            let is_module = Path::new(&file.entry.path).extension().is_some_and(|it| it == "mjs");
-            let kind = if is_module { "--input-type=module" } else { "--input-type=commonjs" };
-            ["--check", kind, "-"].map(Text::literal).to_vec()
+            let words = ["--experimental-vm-modules", "--eval", COMPILE_NODE, "--"].map(Text::literal);
+            words.into_iter().chain([Text::literal(file.entry.path.clone())]).collect()
         };
         let read = |finished: &Finished| of_node(&String::from_utf8_lossy(&finished.stderr));
-        self.check_each(&interpreter, leaf, &[".js", ".cjs", ".mjs"], args, read).await
+        let endings = [".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"];
+        self.check_each(&interpreter, leaf, &endings, args, read).await
     }
 
     /// Gives each file to the interpreter on standard input.
@@ -149,10 +150,23 @@ fn files<'t>(leaf: &'t Tool, endings: &'t [&str]) -> impl Iterator<Item = &'t Fi
     })
 }
 
-/// What is wrong with a script's first line, if it names an interpreter at all.
-fn shebang(bytes: &[u8]) -> Option<String> {
-    let first = bytes.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
-    let line = String::from_utf8_lossy(first).into_owned();
+/// What is wrong with a script's first line, and what to do about it. What is only read by others may do without one.
+fn shebang(bytes: &[u8], is_started: bool) -> Option<(String, &'static str)> {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        let message = "a byte order mark stands before the first line, and Bash takes it for a command";
+        return Some((message.into(), "save the file as UTF-8 without a byte order mark"));
+    }
+    let first = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"#!"));
+    let message = match first {
+        Some(words) => shell(&String::from_utf8_lossy(words))?,
+        None if is_started => "the first line does not say what runs this file".into(),
+        None => return None,
+    };
+    Some((message, "write `#!/usr/bin/env bash`"))
+}
+
+/// Why what stands behind `#!` is no shell.
+fn shell(line: &str) -> Option<String> {
     if line.ends_with('\r') {
         return Some("the `#!` line ends in a carriage return, so no interpreter is found".into());
     }
@@ -179,11 +193,14 @@ fn of_shell(said: &str) -> (Option<u64>, String) {
     }
 }
 
-/// `[stdin]:2`, the line itself, and further down `SyntaxError: …`
+/// `tool:2`, or only `:2` for types, the line itself, and further down `SyntaxError: …` or `SyntaxError [CODE]: …`
 fn of_node(said: &str) -> (Option<u64>, String) {
-    let line = said.lines().find_map(|line| line.strip_prefix("[stdin]:")?.trim().parse().ok());
-    let message = said.lines().find(|line| line.contains("SyntaxError")).unwrap_or("it cannot be compiled");
-    (line, message.replace("SyntaxError", "syntax error"))
+    let place = |line: &str| line.strip_prefix("tool").unwrap_or(line).strip_prefix(':')?.parse().ok();
+    let message = said
+        .lines()
+        .find_map(|line| line.strip_prefix("SyntaxError")?.split_once(": "))
+        .map_or("it cannot be compiled".into(), |(_, message)| format!("syntax error: {message}"));
+    (said.lines().find_map(place), message)
 }
 
 #[cfg(test)]
@@ -192,17 +209,25 @@ mod tests {
 
     #[test]
     fn only_shells_may_be_named_in_a_shells_first_line() {
-        for good in [
-            "echo",
-            "#!/bin/sh\n",
-            "#!/usr/bin/env bash\n",
-            "#! /bin/bash -e\n",
-            "#!/usr/bin/env -S bash -x\n",
-        ] {
-            assert_eq!(shebang(good.as_bytes()), None, "{good}");
+        for good in
+            ["#!/bin/sh\n", "#!/usr/bin/env bash\n", "#! /bin/bash -e\n", "#!/usr/bin/env -S bash -x\n"]
+        {
+            assert_eq!(shebang(good.as_bytes(), true), None, "{good}");
         }
-        for bad in ["#!/usr/bin/python3\n", "#!bash\n", "#!/bin/bash\r\n", "#!\n", "#!/usr/bin/env\n"] {
-            assert!(shebang(bad.as_bytes()).is_some(), "{bad}");
+        for bad in [
+            "#!/usr/bin/python3\n",
+            "#!bash\n",
+            "#!/bin/bash\r\n",
+            "#!\n",
+            "#!/usr/bin/env\n",
+            "\u{feff}#!/bin/bash\n",
+            "\u{feff}echo",
+        ] {
+            assert!(shebang(bad.as_bytes(), false).is_some(), "{bad}");
+        }
+        assert_eq!(shebang(b"echo", false), None, "what others read need not say what runs it");
+        for unclear in ["echo", "", "\n#!/bin/bash\n"] {
+            assert!(shebang(unclear.as_bytes(), true).is_some(), "{unclear}");
         }
     }
 
@@ -211,7 +236,11 @@ mod tests {
         let said = "/proc/self/fd/4: line 3: syntax error near unexpected token `fi'\n/proc/self/fd/4: line 3: `fi'\n";
         assert_eq!(of_shell(said), (Some(3), "syntax error near unexpected token `fi'".into()));
         assert_eq!(of_shell("bash: no\n"), (None, "bash: no".into()));
-        let said = "[stdin]:2\nconst a = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at x\n";
+        let said = "tool:2\nconst a = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at x\n";
         assert_eq!(of_node(said), (Some(2), "syntax error: Unexpected token ';'".into()));
+        let said =
+            "(node:7) ExperimentalWarning: it may change\n:3\nenum A {}\n\nSyntaxError [ERR_X]: no enum\n";
+        assert_eq!(of_node(said), (Some(3), "syntax error: no enum".into()));
+        assert_eq!(of_node("out of memory\n"), (None, "it cannot be compiled".into()));
     }
 }

@@ -119,10 +119,14 @@ impl Dispatch {
         else {
             return Ok((Vec::new(), Vec::new()));
         };
-        let interpreter = self.preparer.interpreter(leaf, language, &program)?;
         let progress = |line: &str| call.request.watch.output(Stream::Stderr, format!("{line}\n").as_bytes());
-        let (environment, warnings) = tokio::select! {
-            prepared = self.environment(call, &interpreter, &progress) => prepared?,
+        let prepared = async {
+            let interpreter = self.preparer.interpreter(leaf, language, &program).await?;
+            let environment = self.environment(call, &interpreter, &progress).await?;
+            Ok::<_, Fault>((interpreter, environment))
+        };
+        let (interpreter, (environment, warnings)) = tokio::select! {
+            prepared = prepared => prepared?,
             () = call.request.cancel.fired() => return Err(ExecError::Cancelled.fault()),
         };
         let program = environment.as_ref().map_or(&interpreter.path, |environment| &environment.program);

@@ -47,4 +47,5 @@ mod search;
 mod search_storm;
 mod secrets;
 mod tamper;
+mod typescript;
 mod validators;

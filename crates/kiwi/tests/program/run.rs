@@ -198,6 +198,29 @@ fn a_failing_tool_keeps_its_output() {
 }
 
 #[test]
+fn a_module_need_not_say_so_in_its_name() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/unsaid.js",
+        "import os from 'node:os';\nexport const execute = ({ n }) => Number(n) + os.EOL.length;\n",
+    );
+    env.write(
+        "tools/waits.js",
+        "const one = await Promise.resolve(1);\nexport const execute = ({ n }) => Number(n) + one;\n",
+    );
+    for id in ["unsaid", "waits"] {
+        let ran = env.run(&["run", id, "n=41"]);
+        assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{id}: {}", ran.stderr);
+    }
+    // What fails in the same way although it is none, fails once.
+    std::fs::write(env.project().join("late.mjs"), "await 1;\n").unwrap();
+    let late = env.project().join("late.mjs");
+    env.write("tools/asks.js", format!("console.error('asked');\nrequire({late:?});\n"));
+    let ran = env.run(&["run", "asks"]);
+    assert_eq!((ran.code, ran.stderr.matches("asked").count()), (1, 1), "{}", ran.stderr);
+}
+
+#[test]
 fn the_environment_is_built_from_nothing() {
     let env = TestEnvironment::new();
     env.write("tools/env.sh", "env | cut -d= -f1 | sort | tr '\\n' ' '\n");

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const BASH: &str = r#"
+const BASH: &str = r#"#!/usr/bin/env bash
 echo "plain $TOKEN"; echo "err $TOKEN" >&2; printf '%q\n' "$TOKEN"; set -x; : "$TOKEN"; set +x
 printf '%s' "$TOKEN" | base64 -w0; echo; printf 'Bearer %s' "$TOKEN" | base64 -w0; echo
 printf '%s' "$TOKEN" | od -An -v -tx1 | tr -d ' \n'; echo

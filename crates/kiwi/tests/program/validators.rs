@@ -32,6 +32,21 @@ fn shell_scripts_are_read_by_their_shell() {
     one_issue(&env, "open", "invalid_manifest", "tools/open.sh", Some(4), "syntax error");
     env.write("tools/first.sh", "#!/usr/bin/python3\n# kiwi: version: 1.0.0\necho a\n");
     one_issue(&env, "first", "invalid_manifest", "tools/first.sh", Some(1), "`python3`");
+    env.write("tools/silent.sh", "# kiwi: version: 1.0.0\necho a\n");
+    one_issue(&env, "silent", "invalid_manifest", "tools/silent.sh", Some(1), "what runs this file");
+    env.write("tools/marked.sh", "\u{feff}#!/usr/bin/env bash\n# kiwi: version: 1.0.0\necho a\n");
+    one_issue(&env, "marked", "invalid_manifest", "tools/marked.sh", Some(1), "byte order mark");
+    env.write(
+        "tools/parts/tool.yaml",
+        "tool_id: parts\nversion: \"1.0.0\"\ntool_type: bash\nentrypoint: main.sh\n",
+    );
+    env.write("tools/parts/main.sh", "#!/usr/bin/env bash\nsource \"$(dirname \"$0\")/part.sh\"\n");
+    env.write("tools/parts/part.sh", "echo part\n");
+    assert_eq!(
+        check(&env, "parts")["issues"].as_array().unwrap().len(),
+        0,
+        "what is sourced needs no first line"
+    );
     let ran = env.run(&["tool", "check", "open"]);
     assert!(ran.stdout.contains("open.sh:4: "), "{}", ran.stdout);
 }
@@ -60,9 +75,24 @@ fn node_is_parsed_as_what_it_is() {
     let env = TestEnvironment::new();
     env.write("tools/good.js", "// kiwi: version: 1.0.0\nexports.execute = () => 1;\n");
     env.write("tools/module.mjs", "// kiwi: version: 1.0.0\nexport const execute = () => 1;\n");
-    for id in ["good", "module"] {
-        assert_eq!(check(&env, id)["ok"], true, "{id}");
+    // A module without saying so in its name, as Node runs it.
+    env.write(
+        "tools/unsaid.js",
+        "// kiwi: version: 1.0.0\nimport os from 'node:os';\nexport const execute = () => os.EOL.length;\n",
+    );
+    env.write("tools/waits.js", "// kiwi: version: 1.0.0\nawait 1;\nexport const execute = () => 1;\n");
+    // Types beside a tool that is started without them.
+    env.write(
+        "tools/built/tool.yaml",
+        "tool_id: built\nversion: \"1.0.0\"\ntool_type: node\nentrypoint: main.js\n",
+    );
+    env.write("tools/built/main.js", "exports.execute = () => 1;\n");
+    env.write("tools/built/main.ts", "export const execute = (): number => 1;\n");
+    for id in ["good", "module", "unsaid", "waits", "built"] {
+        assert_eq!(check(&env, id)["ok"], true, "{id}: {}", check(&env, id));
     }
+    env.write("tools/badly.js", "// kiwi: version: 1.0.0\nimport os from 'node:os';\n\nconst a = ;\n");
+    one_issue(&env, "badly", "invalid_manifest", "tools/badly.js", Some(4), "syntax error");
     env.write("tools/bad.js", "// kiwi: version: 1.0.0\n\nconst a = ;\n");
     one_issue(&env, "bad", "invalid_manifest", "tools/bad.js", Some(3), "syntax error");
 }

@@ -6,6 +6,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const Module = require("node:module");
 const { pathToFileURL } = require("node:url");
+const vm = require("node:vm");
 
 // TypeScript runs where Node itself can take the types away.
 function javascript(source, shown) {
@@ -13,7 +14,14 @@ function javascript(source, shown) {
   if (typeof Module.stripTypeScriptTypes !== "function") {
     throw new Error(`${path.basename(shown)} is TypeScript, which needs Node 22.13 or newer; this is ${process.version}`);
   }
-  return Module.stripTypeScriptTypes(source);
+  // Node warns that this may change: that is for whoever keeps this file, not for whoever runs the tool.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return Module.stripTypeScriptTypes(source);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 // The packages a tool requires lie in the folders of NODE_PATH. They come before any `node_modules` that happens to lie
@@ -78,6 +86,34 @@ function origins({ beside, inside, shown }, name, parent) {
   return [...beside, parent.startsWith("data:") ? shown : parent];
 }
 
+function imported(source) {
+  return import("data:text/javascript;base64," + Buffer.from(source, "utf8").toString("base64"));
+}
+
+// The verified file has no name of its own: its bytes are compiled under the name it should have.
+async function compiled(source, shown) {
+  const tool = new Module(shown, null);
+  tool.filename = shown;
+  tool.paths = Module._nodeModulePaths(path.dirname(shown));
+  try {
+    tool._compile(source, shown);
+  } catch (error) {
+    // A module all the same, and one that waits for something while it is loaded. Nothing of it has run yet.
+    if (error.code !== "ERR_REQUIRE_ASYNC_MODULE" || isScript(source)) throw error;
+    return imported(source);
+  }
+  return tool.exports;
+}
+
+function isScript(source) {
+  try {
+    vm.compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function main() {
   const [verified, shown, ...rest] = process.argv.slice(2);
   process.argv.splice(1, process.argv.length - 1, shown, ...rest);
@@ -92,16 +128,9 @@ async function main() {
   if (inPlace) {
     exported = await import(pathToFileURL(verified).href);
     exported = exported.default && !exported.execute && !exported.main ? exported.default : exported;
-  } else if (isModule) {
-    const source = javascript(fs.readFileSync(verified, "utf8"), shown);
-    exported = await import("data:text/javascript;base64," + Buffer.from(source, "utf8").toString("base64"));
   } else {
-    // The verified file has no name of its own: compile its bytes under the name it should have.
-    const tool = new Module(shown, null);
-    tool.filename = shown;
-    tool.paths = Module._nodeModulePaths(path.dirname(shown));
-    tool._compile(javascript(fs.readFileSync(verified, "utf8"), shown), shown);
-    exported = tool.exports;
+    const source = javascript(fs.readFileSync(verified, "utf8"), shown);
+    exported = isModule ? await imported(source) : await compiled(source, shown);
   }
   const call = exported && (exported.execute || exported.main);
   if (typeof call !== "function") return;

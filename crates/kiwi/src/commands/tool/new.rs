@@ -29,6 +29,8 @@ enum Kind {
     Node,
     /// An HTTP request.
     Api,
+    /// A command in a container.
+    Docker,
 }
 
 impl Args {
@@ -101,6 +103,12 @@ fn template(kind: Kind, id: &ToolId) -> (&'static str, String) {
             "yaml",
             format!(
                 "tool_id: {id}\nversion: \"0.1.0\"\ntool_type: api\ndescription: What {id} does, in one line\nparameters:\n  type: object\n  properties: {{name: {{type: string}}}}\n  required: [name]\nconfig:\n  url: \"http://127.0.0.1:8080/hello/{{name}}\"\n  timeout: 10\n"
+            ),
+        ),
+        Kind::Docker => (
+            "yaml",
+            format!(
+                "tool_id: {id}\nversion: \"0.1.0\"\ntool_type: docker\ndescription: What {id} does, in one line\nparameters:\n  type: object\n  properties: {{name: {{type: string}}}}\n  required: [name]\nconfig:\n  image: debian:12-slim\n  command: [echo, \"Hello, {{name}}\"]\n"
             ),
         ),
     }
