@@ -63,6 +63,39 @@ fn a_new_tool_needs_only_its_image() {
     assert_eq!(world.run(&["run", "mine", "name=Ada"]), (0, "Hello, Ada\n".into(), String::new()));
 }
 
+#[test]
+fn a_secret_goes_in_and_no_image_of_its_memory_comes_out() {
+    let world = World::new();
+    assert_eq!(world.env.run_with_input(&["auth", "set", "door_key"], "0pen-sesame\n").code, 0);
+    for engine in ENGINES {
+        let script = "test \"$DOOR_KEY\" = 0pen-sesame && echo told $DOOR_KEY; ulimit -c; ulimit -H -c";
+        let id = world.tool(engine, script, "requires_secret: [door_key]\n");
+        let (code, out, err) = world.run(&["run", &id]);
+        // In blocks, of which one byte is none.
+        assert_eq!((code, out.as_str()), (0, "told [secret:door_key]\n0\n0\n"), "{engine}: {err}");
+    }
+}
+
+#[test]
+fn what_is_to_be_mounted_is_there_before_anything_starts() {
+    let world = World::new();
+    let folder = world.env.project().join("shelf");
+    for engine in ENGINES {
+        let more = "  volumes: [{host: shelf, container: /shelf, mode: rw}]\n";
+        let id = world.tool(engine, "echo here > /shelf/book; ls /shelf", more);
+        let (code, outcome) = world.json(&["run", &id]);
+        assert_eq!((code, &outcome["error"]["kind"]), (3, &"missing_requirement".into()), "{outcome}");
+        let hint = outcome["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("mkdir -p {}", folder.display())), "{hint}");
+        assert!(!folder.exists());
+        // From the project on, as every path of a manifest.
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(world.run(&["run", &id]), (0, "book\n".into(), String::new()), "{engine}");
+        assert_eq!(std::fs::read_to_string(folder.join("book")).unwrap(), "here\n");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
 /// Also of a command that is over before its client is ready, and also bytes that are no text.
 #[test]
 fn every_byte_comes_out_every_time() {

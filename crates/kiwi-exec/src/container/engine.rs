@@ -1,5 +1,6 @@
 //! Finding a container engine.
 
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,33 @@ impl Engine {
             || rustix::process::getuid().is_root()
             || Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
     }
+
+    /// The limits, as its `--ulimit` takes them, of a container that leaves no image of its memory: the engine is the
+    /// parent of what runs inside, so they are told and not inherited.
+    ///
+    /// Podman that is told one limit forgets what its configuration says of two others, and raises them as far as only
+    /// the owner of a machine may. So it is told those too: what holds for Kiwi, and no more than Podman leaves itself.
+    pub fn limits_without_cores(&self) -> Vec<String> {
+        let mut limits = vec!["core=1:1".to_owned()];
+        if self.kind == EngineKind::Podman {
+            let highest =
+                [("nofile", Resource::Nofile, PODMAN_FILES), ("nproc", Resource::Nproc, most_processes())];
+            limits.extend(highest.map(|(name, resource, highest)| {
+                let limit = getrlimit(resource).maximum.map_or(highest, |own| own.min(highest));
+                format!("{name}={limit}:{limit}")
+            }));
+        }
+        limits
+    }
+}
+
+/// How many open files Podman allows itself.
+const PODMAN_FILES: u64 = 1 << 20;
+
+/// How many processes the system can have, which is what Podman allows itself.
+fn most_processes() -> u64 {
+    let told = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+    told.and_then(|told| told.trim().parse().ok()).unwrap_or(1 << 15)
 }
 
 impl Containers {

@@ -3,11 +3,12 @@
 use kiwi_chain::{ContainerCall, Plan, ProcessCall, Volume};
 use kiwi_exec::{ContainerError, Engine, ExecError, ImageSource, Package, Stream};
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
-
+use serde_json::json;
 use std::path::Path;
 
 use super::dispatch::Dispatch;
 use super::process::form;
+use crate::permission::needs::in_project;
 use crate::stage::Call;
 use crate::vault::Secrets;
 
@@ -29,6 +30,7 @@ impl Dispatch {
         let containers = &self.preparer.containers;
         let engine = containers.engine(&container.engine).map_err(|error| error.fault())?;
         refuse_unheld(&container, &engine)?;
+        let mounts = mounts(&container, &self.project)?;
         let source = image_source(call.plan(), &container)?;
         let progress = |line: &str| call.request.watch.output(Stream::Stderr, format!("{line}\n").as_bytes());
         let image = tokio::select! {
@@ -40,10 +42,11 @@ impl Dispatch {
         let mut names: Vec<String> = wanted.env.keys().cloned().collect();
         names.extend(secrets.variables().map(|(name, _)| name));
         let session = call.request.session.to_string();
-        wanted.args.extend(words(&container, &engine, &session, &names, &self.project)?);
+        wanted.args.extend(words(&container, &engine, &session, &names));
+        wanted.args.extend(mounts);
         if !secrets.is_empty() {
-            // The engine, not the helper, is the parent of what runs inside: its limits are told, not inherited.
-            wanted.args.extend(["--ulimit", "core=1:1"].map(Text::literal));
+            let limits = engine.limits_without_cores().into_iter();
+            wanted.args.extend(limits.flat_map(|limit| ["--ulimit".to_owned(), limit]).map(Text::literal));
         }
         wanted.args.push(Text::literal(image));
         wanted.args.extend(container.command);
@@ -97,14 +100,8 @@ pub(crate) fn image_source(plan: &Plan, container: &ContainerCall) -> Result<Ima
     Ok(ImageSource::Named { image, may_pull: container.may_pull })
 }
 
-/// The helper's words up to the image: client, call, and everything that holds the container.
-fn words(
-    container: &ContainerCall,
-    engine: &Engine,
-    session: &str,
-    names: &[String],
-    project: &Path,
-) -> Result<Vec<Text>, Fault> {
+/// The helper's words up to the mounts: client, call, and everything that holds the container.
+fn words(container: &ContainerCall, engine: &Engine, session: &str, names: &[String]) -> Vec<Text> {
     let mut words: Vec<String> = vec![engine.program.to_string_lossy().into_owned(), session.to_owned()];
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     add("--network", container.network.clone());
@@ -131,7 +128,11 @@ fn words(
         add("--tmpfs", "/tmp:mode=1777".into());
         words.push("--read-only".into());
     }
-    let mut words: Vec<Text> = words.into_iter().map(Text::literal).collect();
+    words.into_iter().map(Text::literal).collect()
+}
+
+fn mounts(container: &ContainerCall, project: &Path) -> Result<Vec<Text>, Fault> {
+    let mut words = Vec::new();
     for volume in &container.volumes {
         words.extend([Text::literal("--mount"), mount(volume, project)?]);
     }
@@ -139,12 +140,13 @@ fn words(
 }
 
 fn mount(volume: &Volume, project: &Path) -> Result<Text, Fault> {
+    let host = host_path(&volume.host, project)?;
     let mut pieces = vec![Piece::Literal("type=bind,source=".into())];
-    pieces.extend(volume.host.0.iter().cloned());
+    pieces.extend(host.0.iter().cloned());
     pieces.push(Piece::Literal(",target=".into()));
     pieces.extend(volume.container.0.iter().cloned());
     // A value with a comma would become another option of the mount.
-    let parts = volume.host.0.iter().chain(&volume.container.0);
+    let parts = host.0.iter().chain(&volume.container.0);
     let is_odd = |piece: &Piece| {
         let text = match piece {
             Piece::Literal(text) => text.as_str().into(),
@@ -161,4 +163,21 @@ fn mount(volume: &Volume, project: &Path) -> Result<Text, Fault> {
         pieces.push(Piece::Literal(",readonly".into()));
     }
     Ok(Text(pieces))
+}
+
+/// Where a volume lies, as an engine wants to have it: from the root on, and there.
+fn host_path(host: &Text, project: &Path) -> Result<Text, Fault> {
+    // A file of the tool's own is put in place when the tool starts.
+    let Ok(path) = in_project(host, project, str::to_owned) else { return Ok(host.clone()) };
+    let path = project.join(path);
+    if path.try_exists().is_ok_and(|is_there| !is_there) {
+        let path = path.display();
+        return Err(Fault::new(
+            ErrorKind::MissingRequirement,
+            format!("`{path}`, which `volumes` names, is not here"),
+        )
+        .with_hint(format!("`mkdir -p {path}` makes a folder of it"))
+        .with_details(json!({"volume": path.to_string()})));
+    }
+    Ok(Text::literal(path.to_string_lossy()))
 }
