@@ -1,7 +1,10 @@
 //! What a process may reach and how much it may use, beyond its level of isolation.
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+use crate::process::Exit;
 
 /// What a tool declared. The default declares nothing: no path, no host, no limit.
 ///
@@ -55,6 +58,23 @@ pub struct Limits {
     pub files: Option<u64>,
 }
 
+impl Limits {
+    /// Which of them has most likely brought about this end, and what it is. A shell tells the signal that ended its
+    /// command by a code above 128.
+    pub fn ended(self, exit: Exit) -> Option<String> {
+        let signal = match exit {
+            Exit::Signal(signal) => signal,
+            Exit::Code(code) => code.checked_sub(128)?,
+        };
+        if signal == Signal::XCPU.as_raw() {
+            let cpu = self.cpu?;
+            return Some(format!("it has used the processor for the {cpu} s that `limits.cpu` allows"));
+        }
+        let memory = self.memory.filter(|_| signal == Signal::KILL.as_raw())?;
+        Some(format!("most likely it wanted more than the {memory} bytes that `limits.memory` allows"))
+    }
+}
+
 /// Who builds the walls of a sandbox. All promise the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Backend {
@@ -65,4 +85,29 @@ pub enum Backend {
     Bubblewrap,
     /// Kiwi's own launcher.
     Native,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_limit_that_is_set_can_have_ended_something() {
+        let (none, both) =
+            (Limits::default(), Limits { cpu: Some(2.0), memory: Some(64), ..Limits::default() });
+        for (exit, limit) in [
+            (Exit::Signal(24), Some("limits.cpu")),
+            (Exit::Code(152), Some("limits.cpu")),
+            (Exit::Signal(9), Some("limits.memory")),
+            (Exit::Code(137), Some("limits.memory")),
+            (Exit::Signal(11), None),
+            (Exit::Code(9), None),
+            (Exit::Code(0), None),
+        ] {
+            assert_eq!(none.ended(exit), None, "{exit}");
+            let said = both.ended(exit);
+            assert_eq!(said.is_some(), limit.is_some(), "{exit}: {said:?}");
+            assert!(said.unwrap_or_default().contains(limit.unwrap_or_default()), "{exit}");
+        }
+    }
 }

@@ -54,6 +54,7 @@ impl Dispatch {
             Err(fault) => return refused(fault),
         };
         let packages = packages(&wanted, &env, call);
+        let limits = confinement.limits;
         let process = Process {
             program: wanted.program,
             args: wanted.args,
@@ -75,7 +76,7 @@ impl Dispatch {
         watch.finish();
         match finished {
             Ok(finished) => {
-                let reply = self.signed(call, Reply { warnings, ..reply(&finished) });
+                let reply = self.signed(call, Reply { warnings, ..reply(&finished, limits) });
                 self.published(call, reply).await
             }
             Err(error) => Reply { warnings, ..failed(&error) },
@@ -215,7 +216,7 @@ fn packages(wanted: &ProcessCall, env: &BTreeMap<String, Text>, call: &Call<'_>)
     mentioned.into_iter().filter_map(package).collect()
 }
 
-fn reply(finished: &Finished) -> Reply {
+fn reply(finished: &Finished, limits: Limits) -> Reply {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     let failure = (!finished.exit.is_success()).then(|| {
         let last = last_words(&stderr).map(|words| format!(": {words}")).unwrap_or_default();
@@ -223,8 +224,9 @@ fn reply(finished: &Finished) -> Reply {
             Exit::Code(code) => json!({"exit_code": code}),
             Exit::Signal(signal) => json!({"signal": signal}),
         };
-        Fault::new(ErrorKind::ToolFailed, format!("the tool ended with {}{last}", finished.exit))
-            .with_details(details)
+        let fault = Fault::new(ErrorKind::ToolFailed, format!("the tool ended with {}{last}", finished.exit))
+            .with_details(details);
+        limits.ended(finished.exit).into_iter().fold(fault, Fault::with_hint)
     });
     Reply { result: result_of(&finished.stdout), stderr, failure, ..Reply::default() }
 }

@@ -212,6 +212,9 @@ fn tools_that_misbehave() {
     check(&env, &["run", "fork"], "timeout", 1);
     let out = check(&env, &["run", "killed"], "tool_failed", 1);
     assert_eq!(out["error"]["details"]["signal"], 9);
+    tool("spins", "{timeout: 30, limits: {cpu: 1}}", "while :; do :; done\n");
+    let out = check(&env, &["run", "spins"], "tool_failed", 1);
+    assert!(out["error"]["hint"].as_str().unwrap().contains("`limits.cpu`"), "{out}");
     // A tool that ends well and leaves something behind leaves nothing behind.
     tool("leaves", "{timeout: 30}", &format!("(setsid sleep {marker} > /dev/null 2>&1 &) ; echo done\n"));
     assert_eq!(env.run(&["run", "leaves"]).stdout, "done\n");
