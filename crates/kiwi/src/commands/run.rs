@@ -73,7 +73,7 @@ impl Args {
             printer::warning(warning);
         }
         match &outcome.result {
-            Value::String(text) if !live.printed() => printer::stream(true, text.as_bytes()),
+            Value::String(text) if !live.printed() => live.output(Stream::Stdout, text.as_bytes()),
             Value::Null => {}
             // Not streamed: an HTTP answer, or what a dry run tells.
             value if !live.printed() => printer::json(value),
@@ -81,8 +81,25 @@ impl Args {
         }
         live.finish_line();
         if let Some(fault) = &outcome.error {
+            // What a service said about it.
+            match fault.details.get("body") {
+                Some(Value::String(text)) => printer::note(excerpt(text.trim_end())),
+                Some(Value::Null) | None => {}
+                Some(body) => printer::note(excerpt(&format!("{body:#}"))),
+            }
             printer::fault(fault);
         }
+    }
+}
+
+/// How many characters that is.
+const MOST_OF_AN_ANSWER: usize = 2000;
+
+/// As much of an answer as a person reads; `--json` has all of it.
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(MOST_OF_AN_ANSWER) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls through the real program: what is printed, what is recorded, what is left behind.
 
 use crate::support::TestEnvironment;
+use crate::support::server::Server;
 use serde_json::json;
 
 const DATA_PROCESSOR: &str = "tool_id: data_processor\nversion: \"2.1.0\"\ntool_type: script\nexecutor: python_runtime\nmanifest:\n  language: python\n  entrypoint: process_data.py\nconfig:\n  timeout: 1800\n  env:\n    PYTHONPATH: \"/app/lib\"\n";
@@ -195,6 +196,35 @@ fn a_failing_tool_keeps_its_output() {
     assert_eq!(message, "the tool ended with exit code 1: Error: no such city");
     let ran = env.run(&["run", "bad"]);
     assert!(ran.stderr.contains("error: the tool ended with exit code 7: went wrong"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_a_service_says_reaches_the_person_who_asked() {
+    let env = TestEnvironment::new();
+    let server = Server::start(|asked| match asked.line.split(' ').nth(1) {
+        Some("/text") => ("200 OK", "not { json".into()),
+        Some("/long") => ("500 Internal Server Error", "x".repeat(5000)),
+        _ => ("422 Unprocessable Entity", json!({"why": "no such city"}).to_string()),
+    });
+    let api = |id: &str| {
+        let text = format!(
+            "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: api\nconfig: {{url: \"{}\"}}\n",
+            server.url(&format!("/{id}"))
+        );
+        env.write(&format!("tools/{id}.yaml"), text);
+        env.run(&["run", id])
+    };
+    assert_eq!(api("text").stdout, "not { json\n", "the prompt comes on a line of its own");
+    let ran = api("city");
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("\"why\": \"no such city\"") && ran.stderr.contains("status 422"),
+        "{}",
+        ran.stderr
+    );
+    let ran = api("long");
+    assert!((2000..3000).contains(&ran.stderr.matches('x').count()), "{}", ran.stderr);
+    assert_eq!(env.json(&["run", "long"]).1["error"]["details"]["body"].as_str().unwrap().len(), 5000);
 }
 
 #[test]
