@@ -246,13 +246,13 @@ impl Renderer<'_> {
         Ok(self.value(written)?.as_f64())
     }
 
-    /// What every link of the chain declares, together.
+    /// What every link of the chain declares, together with what its configuration opens.
     fn needs(&self, config: &Map<String, Value>) -> Result<Needs, ChainError> {
         let is_set = |name: &str| config.get(name) == Some(&Value::Bool(true));
         let mut needs =
             Needs { replaces: is_set("replaces"), as_permitted: is_set("as_permitted"), ..Needs::default() };
         let plain = |text: &String| self.plain(&Value::String(text.clone()));
-        let path = |text: &String| match render(text, &Wildcards(self))? {
+        let path = |text: &str| match render(text, &Wildcards(self))? {
             Rendered::Value(value) => Ok(Text::literal(as_text(&value))),
             Rendered::Text(text) => Ok::<_, ChainError>(text),
         };
@@ -281,6 +281,21 @@ impl Renderer<'_> {
                     needs.actions.push((plain(server)?, plain(action)?));
                 }
             }
+        }
+        for mount in config.get("mounts").and_then(Value::as_array).into_iter().flatten() {
+            let is_writable = mount.get("mode").and_then(Value::as_str) == Some("rw");
+            let into = if is_writable { &mut needs.write } else { &mut needs.read };
+            let place = mount.get("path").unwrap_or(mount).as_str().unwrap_or_default();
+            into.push(path(place)?);
+        }
+        match config.get("network") {
+            Some(Value::Array(hosts)) => {
+                for host in hosts {
+                    needs.hosts.push(self.plain(host)?);
+                }
+            }
+            Some(Value::String(_)) => needs.hosts.clear(),
+            _ => {}
         }
         Ok(needs)
     }

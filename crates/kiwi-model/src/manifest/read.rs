@@ -4,7 +4,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::fields::{KNOWN_KEYS, ManifestFile};
-use super::{Executor, Manifest, ManifestError, Problem};
+use super::{Executor, Isolation, Manifest, ManifestError, Problem};
 use crate::yaml::{Document, Place};
 use crate::{ToolId, Version, VersionReq};
 
@@ -178,6 +178,7 @@ impl Reader<'_> {
         let mut config = form.config;
         config.extend(fields.config.take().unwrap_or_default());
         self.check_config(&config);
+        let isolation = self.isolation(fields.isolation, config.get("isolation"));
         for (child, bounds) in fields.child_constraints.iter().flatten() {
             for bound in [&bounds.min_version, &bounds.max_version].into_iter().flatten() {
                 if Version::parse(bound).is_err() {
@@ -236,13 +237,24 @@ impl Reader<'_> {
             child_schemas: fields.validation.and_then(|validation| validation.child_schemas),
             child_constraints: fields.child_constraints.unwrap_or_default(),
             permissions: fields.permissions.unwrap_or_default(),
-            isolation: fields.isolation,
+            isolation,
             entrypoint_is_file: fields.entrypoint_is_file.unwrap_or(false),
             runner: fields.runner,
             tags: fields.tags.unwrap_or_default(),
             normalised: Value::Object(normalised),
         };
         Some(manifest)
+    }
+
+    /// How tightly it wants to be held, as it says at the top or in `config`. Of the two the tighter counts.
+    fn isolation(&mut self, given: Option<Isolation>, configured: Option<&Value>) -> Option<Isolation> {
+        let Some(configured) = configured else { return given };
+        let Ok(level) = Isolation::deserialize(configured) else {
+            let hint = "write `trusted`, `standard`, `sandboxed` or `restricted`";
+            self.problem("/config/isolation", format!("{configured} is no level of isolation"), Some(hint));
+            return given;
+        };
+        given.max(Some(level))
     }
 
     fn id(&mut self, given: Option<&str>) -> Option<ToolId> {

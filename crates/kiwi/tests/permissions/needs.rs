@@ -59,6 +59,28 @@ fn a_secret_and_a_host() {
 }
 
 #[test]
+fn what_a_configuration_opens() {
+    let env = TestEnvironment::new();
+    write(&env.project().join("data/file"), "x");
+    let config = "config: {mounts: [data, {path: out/, mode: rw}], network: [example.org]}";
+    bash(&env, "opens", config, "echo '\"ran\"'");
+    let list = |read: &str, write: &str, host: &str| {
+        let lists =
+            format!("filesystem_read: [{read}]\nfilesystem_write: [{write}]\nnetwork_hosts: [{host}]\n");
+        run(&env, &format!("tools: [\"**\"]\n{lists}"), &["opens"])
+    };
+    for (outcome, said) in [
+        (list("", "'out/**'", "example.org"), "/data`"),
+        (list("'data/**'", "", "example.org"), "/out`"),
+        (list("'data/**'", "'out/**'", ""), "example.org"),
+    ] {
+        let why = refused(outcome);
+        assert!(why.contains(said), "{why}");
+    }
+    assert_eq!(granted(list("'data/**'", "'out/**'", "example.org")), "ran");
+}
+
+#[test]
 fn the_folders_of_a_container() {
     let env = TestEnvironment::new();
     write(&env.project().join("data/file"), "x");

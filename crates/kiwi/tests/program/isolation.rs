@@ -73,6 +73,58 @@ fn a_sandbox_opens_what_is_declared_and_nothing_else() {
 }
 
 #[test]
+fn a_configuration_holds_and_opens_as_a_declaration_does() {
+    let env = TestEnvironment::new();
+    let server = Server::start(|_| ("200 OK", json!("reached").to_string()));
+    for name in ["shown", "open", "hidden"] {
+        std::fs::create_dir(env.project().join(name)).unwrap();
+        std::fs::write(env.project().join(name).join("word"), format!("{name}\n")).unwrap();
+    }
+    let script = format!(
+        "for name in shown open hidden; do cat $name/word 2> /dev/null || echo no $name; done
+        for name in shown open hidden; do (echo new > $name/word) 2> /dev/null || echo kept $name; done
+        python3 -c 'import urllib.request as r; print(r.urlopen(\"{}\", timeout=5).read().decode())' 2> /dev/null || echo alone",
+        server.url("/x")
+    );
+    let host = format!("127.0.0.1:{}", server.port);
+    let mounts = "mounts: [shown, {path: \"{where}\", mode: rw}]";
+    let tool = |name: &str, keys: String| {
+        let parameters = "parameters: {type: object, properties: {where: {type: string, default: open}}}";
+        bash(&env, name, &format!("{keys}\n{parameters}"), &script);
+        let ran = env.run(&["run", name]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        ran.stdout
+    };
+    let opened = "shown\nopen\nno hidden\nkept shown\nkept hidden\n";
+    let said = tool("held", format!("config: {{isolation: sandboxed, {mounts}, network: [\"{host}\"]}}"));
+    assert_eq!(said, format!("{opened}\"reached\"\n"));
+    assert_eq!(std::fs::read_to_string(env.project().join("open/word")).unwrap(), "new\n");
+    std::fs::write(env.project().join("open/word"), "open\n").unwrap();
+    // The tighter of the two counts, and no network is none whatever else is declared.
+    let keys =
+        format!("isolation: standard\nconfig: {{isolation: restricted, {mounts}, network: [\"{host}\"]}}");
+    assert_eq!(tool("tighter", keys), format!("{opened}alone\n"));
+    std::fs::write(env.project().join("open/word"), "open\n").unwrap();
+    let keys = format!(
+        "permissions: {{network_hosts: [\"{host}\"]}}\nconfig: {{isolation: sandboxed, {mounts}, network: none}}"
+    );
+    assert_eq!(tool("alone", keys), format!("{opened}alone\n"));
+    assert_eq!(server.asked().len(), 1);
+    // What cannot be read is no reason to hold it loosely.
+    for (name, config, part) in [
+        ("typo", "{isolation: sandbox}", "no level of isolation"),
+        ("limit", "{limits: {memmory: 5}}", "memmory"),
+        ("place", "{mounts: [{path: shown, mode: x}]}", "mounts"),
+        ("hosts", "{network: any}", "network"),
+    ] {
+        bash(&env, name, &format!("config: {config}"), "echo ran");
+        let ran = env.run(&["run", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(part), "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn the_only_way_out_is_to_declared_hosts() {
     let server = Server::start(|_| ("200 OK", json!("reached").to_string()));
     let env = TestEnvironment::new();
