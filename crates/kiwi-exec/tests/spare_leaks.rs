@@ -6,6 +6,7 @@ mod support;
 
 use kiwi_exec::{Backend, Launcher, Unwatched};
 use kiwi_model::Isolation;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -90,10 +91,15 @@ fn killed() {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             !line.starts_with(b"sleep") && !line.starts_with(b"sh")
         };
-        let all: Vec<i32> = below(kiwi.id().cast_signed()).into_iter().filter(is_ours).collect();
+        let (all, between): (Vec<i32>, Vec<i32>) =
+            below(kiwi.id().cast_signed()).into_iter().partition(is_ours);
         assert!(all.len() >= 2, "{backend:?} {all:?}");
         kiwi.kill().unwrap();
         kiwi.wait().unwrap();
+        // What stopped it was no tool, and ends with nobody.
+        for pid in between.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
         let is_gone = |pid: &i32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.is_empty() || stat.contains(") Z ")
