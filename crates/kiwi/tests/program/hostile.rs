@@ -215,6 +215,10 @@ fn tools_that_misbehave() {
     tool("spins", "{timeout: 30, limits: {cpu: 1}}", "while :; do :; done\n");
     let out = check(&env, &["run", "spins"], "tool_failed", 1);
     assert!(out["error"]["hint"].as_str().unwrap().contains("`limits.cpu`"), "{out}");
+    let trusted = "{isolation: trusted, limits: {memory: 100000000}}";
+    tool("free", trusted, "kill -9 $$\n");
+    let out = check(&env, &["run", "free"], "tool_failed", 1);
+    assert!(out["error"]["hint"].is_null(), "no limit is held at `trusted`: {out}");
     // A tool that ends well and leaves something behind leaves nothing behind.
     tool("leaves", "{timeout: 30}", &format!("(setsid sleep {marker} > /dev/null 2>&1 &) ; echo done\n"));
     assert_eq!(env.run(&["run", "leaves"]).stdout, "done\n");

@@ -12,7 +12,7 @@ const vm = require("node:vm");
 function javascript(source, shown) {
   if (!/\.[cm]?ts$/.test(shown)) return source.replace(/^#!.*/, "");
   if (typeof Module.stripTypeScriptTypes !== "function") {
-    throw new Error(`${path.basename(shown)} is TypeScript, which needs Node 22.13 or newer; this is ${process.version}`);
+    throw new Error(`${path.basename(shown)} is TypeScript, which Node ${process.version} cannot run`);
   }
   // Node warns that this may change: that is for whoever keeps this file, not for whoever runs the tool.
   const { emitWarning } = process;
