@@ -76,6 +76,12 @@ pub(crate) fn as_text(value: &Value) -> String {
     }
 }
 
+/// The name that a template consists of, if it is `{name}` and nothing else.
+pub(crate) fn alone(template: &str) -> Option<&str> {
+    let (name, after) = name(template.strip_prefix('{')?)?;
+    after.is_empty().then_some(name)
+}
+
 fn name(after: &str) -> Option<(&str, &str)> {
     let (name, after) = after.split_once('}')?;
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

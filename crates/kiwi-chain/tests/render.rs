@@ -158,6 +158,48 @@ fn what_cannot_be_rendered_is_an_error() {
 }
 
 #[test]
+fn a_parameter_that_was_left_out_leaves_out_what_it_names() {
+    let rest = "entrypoint: main.x\nparameters: {properties: {a: {}, tool_dir: {}}}\npermissions: {filesystem_read: [\"{a}\", data], network_hosts: [\"{a}\"]}\nconfig: {env: {A: \"{a}\", B: \"b{{a}}\", D: \"{tool_dir}\"}, cwd: \"{a}\", timeout: \"{a}\", mounts: [\"{a}\"]}\n";
+    let tool = awk(rest);
+    let plan = tool.plan("t").unwrap();
+    let call = |params: Value| match invocation(&plan, params.as_object().unwrap(), &|_| None).unwrap() {
+        Invocation::Process(call) => call,
+        other => panic!("{other:?}"),
+    };
+    let without = call(json!({}));
+    // A name of ours is never left out.
+    assert_eq!(without.env.keys().collect::<Vec<_>>(), ["B", "D"]);
+    assert_eq!((without.cwd.is_none(), without.timeout), (true, None));
+    assert_eq!((without.needs.read.len(), without.needs.hosts.len()), (1, 0));
+    let with = call(json!({"a": 7}));
+    assert_eq!(with.env["A"].to_string(), "7");
+    assert_eq!((with.cwd.unwrap().to_string().as_str(), with.timeout), ("7", Some(7.0)));
+    assert_eq!((with.needs.read.len(), with.needs.hosts.len()), (3, 1));
+    // Within a longer text, in a list of arguments, or for a name that nothing declares, something would be missing.
+    for config in ["{env: {A: \"x{a}\"}}", "{args: [\"{a}\"]}", "{stdin: \"{a}\"}", "{env: {A: \"{b}\"}}"] {
+        let tool =
+            awk(&format!("entrypoint: main.x\nparameters: {{properties: {{a: {{}}}}}}\nconfig: {config}\n"));
+        assert!(render(&tool, "t", &json!({})).is_err(), "{config}");
+    }
+}
+
+#[test]
+fn a_parameter_that_was_left_out_is_not_asked_for() {
+    let api = |body: &str| {
+        let api = format!(
+            "tool_id: api\nversion: \"1.0.0\"\ntool_type: api\nparameters: {{properties: {{a: {{}}, b: {{}}}}}}\nconfig: {{url: \"http://h/\", method: POST, query: {{a: \"{{a}}\", b: \"{{b}}\"}}, headers: {{X-A: \"{{a}}\", X-B: \"{{b}}\"}}, {body}}}\n"
+        );
+        render(&Memory::system().with(Space::Project, &api, &[]), "api", &json!({"b": 1})).unwrap()
+    };
+    let got = api("json: {a: \"{a}\", b: \"{b}\", deep: {a: \"{a}\", b: [\"{b}\"]}}");
+    assert_eq!((&got["query"], &got["headers"]), (&json!([["b", "1"]]), &json!({"X-B": "1"})));
+    assert_eq!(got["body"], json!({"b": 1, "deep": {"b": [1]}}));
+    assert_eq!(api("json: \"{a}\"")["body"], Value::Null);
+    assert_eq!(api("body: \"{a}\"")["body"], Value::Null);
+    assert_eq!(api("form: {a: \"{a}\", b: \"{b}\"}")["body"], json!([["b", "1"]]));
+}
+
+#[test]
 fn an_entrypoint_that_is_no_file_is_refused_where_the_runtime_runs_files() {
     let catalog = Memory::system().with(Space::Project, DATA_PROCESSOR, &["tool.yaml"]);
     let error = catalog.plan("data_processor").unwrap().require().unwrap_err();

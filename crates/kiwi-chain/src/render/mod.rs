@@ -13,7 +13,7 @@ use crate::error::ChainError;
 use crate::http::{AuthCall, AuthScheme, HostChoice, HttpBody, HttpCall};
 use crate::merge::{Entrypoint, Merged, Primitive};
 use crate::plan::Plan;
-use crate::template::{Insert, Names, Rendered, as_text, render};
+use crate::template::{Insert, Names, Rendered, alone, as_text, render};
 use crate::upstream::UpstreamCall;
 
 pub use needs::{Needs, needs};
@@ -177,7 +177,7 @@ impl Renderer<'_> {
         for name in self.plan.tools().iter().flat_map(|tool| &tool.manifest.requires_env) {
             env.insert(name.clone(), Text::literal(self.environment(name)?));
         }
-        for (name, value) in config.get("env").and_then(Value::as_object).into_iter().flatten() {
+        for (name, value) in self.entries(config.get("env")) {
             env.insert(name.clone(), self.text(value)?);
         }
         let stdin = match config.get("stdin") {
@@ -189,7 +189,7 @@ impl Renderer<'_> {
             args,
             entrypoint_at,
             env,
-            cwd: config.get("cwd").map(|cwd| self.text(cwd)).transpose()?,
+            cwd: self.stated(config, "cwd").map(|cwd| self.text(cwd)).transpose()?,
             stdin,
             timeout: self.timeout(config)?,
             output: config.get("limits").and_then(|limits| limits.get("output")?.as_u64()),
@@ -200,14 +200,28 @@ impl Renderer<'_> {
         })
     }
 
-    /// Seconds: a number, or the parameter that gives it. One that was not given says nothing.
+    /// Seconds: a number, or the parameter that gives it.
     fn timeout(&self, config: &Map<String, Value>) -> Result<Option<f64>, ChainError> {
-        let Some(written) = config.get("timeout") else { return Ok(None) };
-        let name = written.as_str().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
-        if name.is_some_and(|name| !self.params.contains_key(name)) {
-            return Ok(None);
-        }
-        Ok(self.value(written)?.as_f64())
+        let seconds = self.stated(config, "timeout").map(|seconds| self.value(seconds)).transpose()?;
+        Ok(seconds.and_then(|seconds| seconds.as_f64()))
+    }
+
+    /// Whether this is a parameter and nothing else, and the caller left it out: what has a name is then left out too.
+    fn is_left_out(&self, template: &str) -> bool {
+        alone(template).is_some_and(|name| {
+            self.ours(name).is_none() && !self.params.contains_key(name) && self.is_declared(name)
+        })
+    }
+
+    /// The value of a key, unless its parameter was left out.
+    fn stated<'a>(&self, config: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+        config.get(key).filter(|value| !value.as_str().is_some_and(|text| self.is_left_out(text)))
+    }
+
+    /// The entries of a map, without those whose parameter was left out.
+    fn entries<'a>(&self, map: Option<&'a Value>) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let map = map.and_then(Value::as_object);
+        map.into_iter().flat_map(|map| map.iter().filter(|(name, _)| self.stated(map, name).is_some()))
     }
 
     fn container(&self, config: &Map<String, Value>) -> Result<Option<Box<ContainerCall>>, ChainError> {
@@ -218,10 +232,10 @@ impl Renderer<'_> {
     }
 
     fn http(&self, config: &Map<String, Value>) -> Result<HttpCall, ChainError> {
-        let plain = |key: &str| config.get(key).map(|value| self.plain(value)).transpose();
+        let plain = |key: &str| self.stated(config, key).map(|value| self.plain(value)).transpose();
         let pairs = |key: &str| -> Result<Vec<(String, String)>, ChainError> {
             let mut pairs = Vec::new();
-            for (name, value) in config.get(key).and_then(Value::as_object).into_iter().flatten() {
+            for (name, value) in self.entries(config.get(key)) {
                 match self.value(value)? {
                     Value::Null => {}
                     Value::Array(items) => {
@@ -232,7 +246,7 @@ impl Renderer<'_> {
             }
             Ok(pairs)
         };
-        let body = if let Some(json) = config.get("json") {
+        let body = if let Some(json) = self.stated(config, "json") {
             HttpBody::Json(self.value(json)?)
         } else if let Some(body) = plain("body")? {
             HttpBody::Text(body)
@@ -333,6 +347,27 @@ impl Renderer<'_> {
         }
     }
 
+    /// What a name of ours stands for.
+    fn ours(&self, name: &str) -> Option<Piece> {
+        match (name, self.entrypoint) {
+            ("entrypoint", Some(Entrypoint::File(path))) => Some(Piece::File { link: 0, path: path.clone() }),
+            ("entrypoint", Some(Entrypoint::Name(name))) => Some(Piece::Literal(name.clone())),
+            ("tool_dir", _) => Some(Piece::Folder { link: 0 }),
+            ("project_dir", _) => Some(Piece::Project),
+            // Only a runtime of the system may start the binary itself.
+            ("kiwi", _) if self.plan.tools().get(1).is_some_and(|tool| tool.space == Space::System) => {
+                Some(Piece::Kiwi)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a parameter of this name is known, given or not.
+    fn is_declared(&self, name: &str) -> bool {
+        let properties = self.plan.parameters().and_then(|schema| schema.get("properties"));
+        properties.is_some_and(|properties| properties.get(name).is_some())
+    }
+
     /// A value with every string in it rendered; a string that is one parameter keeps the parameter's type.
     fn value(&self, value: &Value) -> Result<Value, ChainError> {
         Ok(match value {
@@ -343,8 +378,8 @@ impl Renderer<'_> {
             Value::Array(items) => {
                 Value::Array(items.iter().map(|item| self.value(item)).collect::<Result<_, _>>()?)
             }
-            Value::Object(map) => Value::Object(
-                map.iter()
+            Value::Object(_) => Value::Object(
+                self.entries(Some(value))
                     .map(|(key, item)| Ok((key.clone(), self.value(item)?)))
                     .collect::<Result<_, ChainError>>()?,
             ),
@@ -412,29 +447,13 @@ impl Names for Renderer<'_> {
 
     /// Names of ours win over parameters: a caller must not choose what `{entrypoint}` is.
     fn insert(&self, name: &str) -> Result<Insert, ChainError> {
-        match (name, self.entrypoint) {
-            ("entrypoint", Some(Entrypoint::File(path))) => {
-                return Ok(Insert::Piece(Piece::File { link: 0, path: path.clone() }));
-            }
-            ("entrypoint", Some(Entrypoint::Name(name))) => {
-                return Ok(Insert::Piece(Piece::Literal(name.clone())));
-            }
-            ("tool_dir", _) => return Ok(Insert::Piece(Piece::Folder { link: 0 })),
-            ("project_dir", _) => return Ok(Insert::Piece(Piece::Project)),
-            // Only a runtime of the system may start the binary itself.
-            ("kiwi", _) if self.plan.tools().get(1).is_some_and(|tool| tool.space == Space::System) => {
-                return Ok(Insert::Piece(Piece::Kiwi));
-            }
-            _ => {}
+        if let Some(piece) = self.ours(name) {
+            return Ok(Insert::Piece(piece));
         }
         if let Some(value) = self.params.get(name) {
             return Ok(Insert::Value(value.clone()));
         }
-        let declared = self
-            .plan
-            .parameters()
-            .is_some_and(|schema| schema.get("properties").is_some_and(|p| p.get(name).is_some()));
-        if declared {
+        if self.is_declared(name) {
             let problems = vec![format!("`{name}` is needed by the tool's configuration and was not given")];
             return Err(ChainError::InvalidParams {
                 problems,

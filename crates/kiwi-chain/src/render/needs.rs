@@ -61,10 +61,10 @@ impl Renderer<'_> {
             Rendered::Text(text) => Ok::<_, ChainError>(text),
         };
         for permissions in self.plan.tools().iter().map(|tool| &tool.manifest.permissions) {
-            for pattern in &permissions.filesystem_read {
+            for pattern in self.stated_in(&permissions.filesystem_read) {
                 needs.read.push(path(pattern)?);
             }
-            for pattern in &permissions.filesystem_write {
+            for pattern in self.stated_in(&permissions.filesystem_write) {
                 needs.write.push(path(pattern)?);
             }
             for (list, into) in [
@@ -73,15 +73,15 @@ impl Renderer<'_> {
                 (&permissions.env, &mut needs.env),
                 (&permissions.secrets, &mut needs.secrets),
             ] {
-                for text in list {
+                for text in self.stated_in(list) {
                     into.push(plain(text)?);
                 }
             }
-            for command in &permissions.shell_commands {
+            for command in self.stated_in(&permissions.shell_commands) {
                 needs.commands.push(self.value(&Value::String(command.clone()))?);
             }
             for (server, actions) in &permissions.mcp_actions {
-                for action in actions {
+                for action in self.stated_in(actions) {
                     needs.actions.push((plain(server)?, plain(action)?));
                 }
             }
@@ -90,7 +90,9 @@ impl Renderer<'_> {
             let is_writable = mount.get("mode").and_then(Value::as_str) == Some("rw");
             let into = if is_writable { &mut needs.write } else { &mut needs.read };
             let place = mount.get("path").unwrap_or(mount).as_str().unwrap_or_default();
-            into.push(path(place)?);
+            if !self.is_left_out(place) {
+                into.push(path(place)?);
+            }
         }
         match config.get("network") {
             Some(Value::Array(hosts)) => {
@@ -102,6 +104,11 @@ impl Renderer<'_> {
             _ => {}
         }
         Ok(needs)
+    }
+
+    /// What a list declares, without what stands for a parameter that was left out.
+    fn stated_in<'a>(&self, list: &'a [String]) -> impl Iterator<Item = &'a String> {
+        list.iter().filter(|text| !self.is_left_out(text))
     }
 }
 
