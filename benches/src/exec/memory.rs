@@ -60,7 +60,7 @@ pub fn hold(kiwi: &Path, scratch: &Path, mib: usize) -> Result<()> {
     let starter = Starter::new(kiwi, scratch)?;
     for line in std::io::stdin().lines() {
         line?;
-        let (took, ()) = time(|| starter.once(&PROGRAM, Hold::STANDARD))?;
+        let (took, ()) = time(|| starter.once(&PROGRAM, &Hold::STANDARD))?;
         println!("{}", took.as_secs_f64() * 1e6);
     }
     std::hint::black_box(&held);

@@ -19,7 +19,7 @@ pub struct Starter {
 }
 
 /// How a program is held.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Hold {
     pub level: Isolation,
     pub backend: Backend,
@@ -65,7 +65,7 @@ impl Starter {
     }
 
     /// Starts it, waits until it and everything around it has ended, and requires that it went well.
-    pub fn once(&self, words: &[&str], hold: Hold) -> Result<()> {
+    pub fn once(&self, words: &[&str], hold: &Hold) -> Result<()> {
         let run = self.launcher.run(process(words, hold)?, &Unwatched, std::future::pending());
         let finished = self.runtime.block_on(run)?;
         if !finished.exit.is_success() {
@@ -75,7 +75,7 @@ impl Starter {
     }
 }
 
-fn process(words: &[&str], hold: Hold) -> Result<Process> {
+fn process(words: &[&str], hold: &Hold) -> Result<Process> {
     let (program, args) = words.split_first().context("nothing to start")?;
     let hosts = if hold.has_host { vec!["example.org".to_owned()] } else { Vec::new() };
     Ok(Process {
@@ -88,7 +88,7 @@ fn process(words: &[&str], hold: Hold) -> Result<Process> {
         output_cap: 1 << 20,
         isolation: hold.level,
         confinement: Confinement {
-            backend: hold.backend,
+            backend: hold.backend.clone(),
             network: Network { hosts },
             ..Confinement::default()
         },

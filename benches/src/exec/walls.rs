@@ -32,7 +32,7 @@ const KINDS: usize = 5;
 /// Starts it in every way in turn.
 pub fn measure(kiwi: &Path, scratch: &Path) -> Result<Walls> {
     let (starter, resident) = (Starter::new(kiwi, scratch)?, Starter::resident(kiwi, scratch)?);
-    let held = |starter, hold| timed(&resident, move || Starter::once(starter, &TINY, hold));
+    let held = |starter, hold| timed(&resident, move || Starter::once(starter, &TINY, &hold));
     let by_hand = |program, words: Vec<String>| timed(&resident, move || plain(program, &words));
     let [program, argument] = TINY;
     let program = find(program)?;

@@ -14,7 +14,7 @@ use crate::process::{Launcher, Package, Process};
 use crate::refused::Refused;
 use crate::running::{Pipes, Running, Started};
 use crate::sandbox::{self, Builder, Hosts, Proxy};
-use crate::snapshot::random_name;
+use crate::snapshot::{Snapshot, random_name};
 use crate::spare::Walls;
 use crate::wire::{self, Launch, Opening, Raw, Stage};
 
@@ -112,7 +112,12 @@ impl Launcher {
                 placed = place(placement, packages) => placed?,
                 () = &mut cancel => return Err(ExecError::Cancelled),
             };
-            running.snapshot = snapshot;
+            running.folders.extend(snapshot);
+            if let Some(Builder::Container(engine)) = launch.sandbox.as_ref().map(|sandbox| &sandbox.builder)
+            {
+                // The launcher makes it and removes it, if it can.
+                running.folders.push(Snapshot::new(engine.folder.as_path().to_owned()));
+            }
             launch.files = sealed.len();
             let stdin = match input {
                 Input::Nothing => None,

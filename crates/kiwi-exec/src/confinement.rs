@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+use crate::container::ContainerWalls;
 use crate::process::Exit;
 
 /// What a tool declared. The default declares nothing: no path, no host, no limit.
@@ -76,7 +77,7 @@ impl Limits {
 }
 
 /// Who builds the walls of a sandbox. All promise the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// Bubblewrap where it works, otherwise Kiwi itself.
     #[default]
@@ -85,6 +86,8 @@ pub enum Backend {
     Bubblewrap,
     /// Kiwi's own launcher.
     Native,
+    /// A container engine.
+    Container(ContainerWalls),
 }
 
 #[cfg(test)]

@@ -316,7 +316,7 @@ impl Explain for ExecError {
             Self::WorkingFolder { .. } => "check `cwd` in the tool's `config`".into(),
             Self::Tampered { .. } => "the file changed after it was verified: run the call again".into(),
             Self::SandboxUnavailable { .. } => {
-                "install `bubblewrap` or allow user namespaces (sysctl `user.max_user_namespaces`, and with AppArmor `kernel.apparmor_restrict_unprivileged_userns=0`); `--isolation standard` runs the tool without a sandbox".into()
+                "install `bubblewrap` or allow user namespaces (sysctl `user.max_user_namespaces`, and with AppArmor `kernel.apparmor_restrict_unprivileged_userns=0`), or have `sandbox.backend` in `~/.ai/config/kiwi.toml` name `docker` or `podman`; `--isolation standard` runs the tool without a sandbox".into()
             }
             Self::LimitUnavailable { .. } => {
                 "run Kiwi as root, or in a control group that is delegated to you, for example with `systemd-run --user --scope -p Delegate=yes kiwi …`; or drop the limit".into()

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use crate::mentions::Mentions;
 use crate::process::Launcher;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, name_of};
 
 /// A private copy that lies in the scratch folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Launcher {
             let name = entry.file_name();
             let is_ours = name
                 .to_str()
-                .and_then(|name| name.strip_prefix("run-"))
+                .and_then(name_of)
                 .is_some_and(|mark| mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()));
             let Ok(metadata) = entry.metadata() else { continue };
             let Ok(made) = metadata.modified() else { continue };

@@ -68,8 +68,8 @@ mod wire;
 pub use command::{Ended, run_to_end};
 pub use confinement::{Backend, Confinement, Limits, Network};
 pub use container::{
-    ContainerEnd, ContainerError, Containers, Engine, EngineKind, ImageSource, KeptImage, Leftover,
-    container_main,
+    ContainerEnd, ContainerError, ContainerWalls, Containers, Engine, EngineKind, ImageSource, KeptImage,
+    Leftover, container_main,
 };
 pub use environment::{
     Environment, Environments, KeptEnvironment, KeptInterpreter, PinDifference, Progress, Wanted, Wish,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::ExecError;
 use crate::memfd::sealed_file;
 use crate::process::{Package, PackageForm, Process};
-use crate::snapshot::{Snapshot, inside, random_name};
+use crate::snapshot::{Snapshot, folder_of, inside, random_name};
 use crate::wire::{Part, Raw};
 
 /// The decision, before anything is written.
@@ -58,7 +58,7 @@ impl Placement {
             }
         }
         if !placement.folders.is_empty() {
-            placement.snapshot = Some(scratch.join(format!("run-{}", random_name()?)));
+            placement.snapshot = Some(folder_of(scratch, &random_name()?));
         }
         Ok(placement)
     }

@@ -4,11 +4,13 @@ use kiwi_model::Isolation;
 use std::io;
 use std::path::PathBuf;
 
+use crate::container::ContainerError;
 use crate::error::ExecError;
 use crate::order::Order;
+use crate::sandbox::Builder;
 use crate::wire::{Launch, Limit, Stage, Wall};
 
-/// What the launcher was doing, what the system answered, and what `bwrap` said about it.
+/// What the launcher was doing, what the system answered, and what whoever builds the walls said about it.
 pub struct Refused<'a> {
     pub stage: Stage,
     pub error: io::Error,
@@ -41,7 +43,13 @@ impl Refused<'_> {
                 },
             },
             Stage::Wall(wall) => {
-                ExecError::SandboxUnavailable { level, why: missing(wall, &error, said, launch) }
+                let why = missing(wall, &error, said, launch);
+                match launch.sandbox.as_ref().map(|sandbox| &sandbox.builder) {
+                    Some(Builder::Container(engine)) => {
+                        ContainerError::NoWalls { engine: engine.kind.as_str(), level, why }.into()
+                    }
+                    _ => ExecError::SandboxUnavailable { level, why },
+                }
             }
         }
     }
@@ -66,16 +74,23 @@ fn not_executable(program: String, error: io::Error, launch: &Launch) -> ExecErr
     ExecError::NotExecutable { program, why: why.into() }
 }
 
+/// The last line of what somebody said that says something: not where to read on.
+fn last_line(said: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(said);
+    let says =
+        |line: &&str| !line.trim().is_empty() && !line.starts_with("Run '") && !line.starts_with("See '");
+    said.lines().rfind(says).map(ToOwned::to_owned)
+}
+
 fn missing(wall: Wall, error: &io::Error, said: &[u8], launch: &Launch) -> String {
     let shown = |number: usize| {
         let shown = launch.sandbox.as_ref().and_then(|sandbox| sandbox.view.get(number));
         shown.map(|shown| shown.at().display().to_string()).unwrap_or_default()
     };
     match wall {
-        Wall::Bubblewrap => {
-            let said = String::from_utf8_lossy(said);
-            let line = said.lines().rfind(|line| !line.trim().is_empty());
-            line.map_or_else(|| format!("`bwrap` cannot be started: {error}"), ToOwned::to_owned)
+        Wall::Bubblewrap => last_line(said).unwrap_or_else(|| format!("`bwrap` cannot be started: {error}")),
+        Wall::Container => {
+            last_line(said).unwrap_or_else(|| format!("its container cannot be started: {error}"))
         }
         Wall::Namespaces => format!("namespaces cannot be made: {error}"),
         Wall::Root => format!("its root file system cannot be built: {error}"),

@@ -32,7 +32,7 @@ pub struct Running {
     control: UnixStream,
     received: Vec<u8>,
     /// Removed by the launcher; kept here for the case that it cannot.
-    pub snapshot: Option<Snapshot>,
+    pub folders: Vec<Snapshot>,
     /// Kiwi itself ends after this call: the last thing the launcher says is enough, its own end need not be awaited.
     is_last: bool,
 }
@@ -131,7 +131,7 @@ impl Running {
             child: Some(child),
             control,
             received: Vec::new(),
-            snapshot: None,
+            folders: Vec::new(),
             is_last: is_ahead,
         };
         Ok((running, pipes))
@@ -229,21 +229,21 @@ impl Running {
     /// Closes the socket; what is given still has to be done, and waits for the launcher to leave.
     fn farewell(&mut self) -> Option<impl FnOnce() + Send + use<>> {
         let mut child = self.child.take()?;
-        let (call, snapshot, patience) =
-            (std::mem::take(&mut self.call), self.snapshot.take(), self.patience);
+        let (call, folders, patience) =
+            (std::mem::take(&mut self.call), std::mem::take(&mut self.folders), self.patience);
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
         Some(move || {
             orphans::see_off(&mut child, &call, patience);
-            drop(snapshot);
+            drop(folders);
         })
     }
 
     async fn give_up(&mut self, mut child: Child) {
         let call = std::mem::take(&mut self.call);
-        let snapshot = self.snapshot.take();
+        let folders = std::mem::take(&mut self.folders);
         let ended = tokio::task::spawn_blocking(move || {
             orphans::end_lost(&mut child, &call);
-            drop(snapshot);
+            drop(folders);
         });
         let _ = ended.await;
     }

@@ -68,6 +68,18 @@ impl Drop for Snapshot {
     }
 }
 
+/// Where the private folder of a run lies that has this name.
+pub fn folder_of(scratch: &Path, name: &str) -> PathBuf {
+    scratch.join(format!("{PREFIX}{name}"))
+}
+
+/// The name of a run whose private folder is called so.
+pub fn name_of(folder: &str) -> Option<&str> {
+    folder.strip_prefix(PREFIX)
+}
+
+const PREFIX: &str = "run-";
+
 /// A name nobody can guess, so nobody can have prepared it.
 pub fn random_name() -> Result<String, ExecError> {
     let mut bytes = [0_u8; 16];

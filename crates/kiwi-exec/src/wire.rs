@@ -62,9 +62,10 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Whether it has limits that need a control group.
-    pub const fn needs_group(&self) -> bool {
-        self.confined && (self.limits.memory.is_some() || self.limits.pids.is_some())
+    /// Whether it has limits that need a control group of Kiwi's: a container has one of its own.
+    pub fn needs_group(&self) -> bool {
+        let is_contained = self.sandbox.as_ref().is_some_and(Sandbox::is_contained);
+        self.confined && !is_contained && (self.limits.memory.is_some() || self.limits.pids.is_some())
     }
 }
 
@@ -114,6 +115,8 @@ pub enum Limit {
 pub enum Wall {
     /// The program `bwrap`, which says itself why.
     Bubblewrap,
+    /// A container engine, likewise.
+    Container,
     Namespaces,
     /// The root file system as a whole.
     Root,

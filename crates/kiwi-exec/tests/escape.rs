@@ -15,7 +15,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::time::Duration;
-use support::sandbox::{is_root, python, real, walled, walls};
+use support::sandbox::{containers, is_root, python, real, walled, walls};
 use support::spares::{wait_for_spares, warm_up_native};
 use support::{Bench, shell};
 
@@ -412,6 +412,23 @@ const ATTEMPTS: &[(&str, Needs, &str)] = &[
 ];
 
 #[test]
+fn no_attempt_gets_out_of_a_container() {
+    let mut host = Host::new();
+    shared_memory(&host, "py:libc.shmget(@SHM, 4096, 0o1666) >= 0 and print('done')");
+    let mut escapes = Vec::new();
+    for (name, _, script) in ATTEMPTS {
+        for wall in &containers() {
+            let asked = walled(host.process(script), wall);
+            if let Some(how) = run(&mut host, name, asked) {
+                escapes.push(format!("{name} at {wall:?}: {how}"));
+            }
+        }
+    }
+    shared_memory(&host, "py:libc.shmctl(libc.shmget(@SHM, 0, 0), 0, 0) == 0 and print('done')");
+    assert!(escapes.is_empty(), "{escapes:#?}");
+}
+
+#[test]
 fn no_attempt_gets_through() {
     let mut host = Host::new();
     shared_memory(&host, "py:libc.shmget(@SHM, 4096, 0o1666) >= 0 and print('done')");
@@ -422,7 +439,7 @@ fn no_attempt_gets_through() {
         if succeeds.is_none() && (*needs == Nothing || (*needs == Root && is_root())) {
             unsound.push(*name);
         }
-        for wall in walls() {
+        for wall in &walls() {
             let asked = walled(host.process(script), wall);
             if let Some(how) = run(&mut host, name, asked) {
                 escapes.push(format!("{name} at {wall:?}: {how}"));
@@ -433,7 +450,7 @@ fn no_attempt_gets_through() {
     host.bench.launcher.keep_spares();
     warm_up_native(&host.bench);
     for (name, _, script) in ATTEMPTS {
-        for wall in walls().filter(|(_, backend)| *backend == Backend::Native) {
+        for wall in walls().iter().filter(|(_, backend)| *backend == Backend::Native) {
             wait_for_spares(&host.bench, 2);
             let asked = walled(host.process(script), wall);
             if let Some(how) = run(&mut host, name, asked) {

@@ -5,15 +5,15 @@ mod support;
 use kiwi_exec::{Backend, Exit, Limits, Process};
 use kiwi_model::{ErrorKind, Explain, Isolation};
 use std::path::Path;
-use support::sandbox::{is_root, python, walled, walls};
+use support::sandbox::{Wall, all_walls, is_root, python, walled};
 use support::{Bench, shell, wait_until};
 
 /// Every level with limits.
-fn levels() -> impl Iterator<Item = (Isolation, Backend)> {
-    walls().chain([(Isolation::Standard, Backend::Auto)])
+fn levels() -> Vec<Wall> {
+    [all_walls(), vec![(Isolation::Standard, Backend::Auto)]].concat()
 }
 
-fn limited(asked: Process, wall: (Isolation, Backend), limits: Limits) -> Process {
+fn limited(asked: Process, wall: &Wall, limits: Limits) -> Process {
     let mut asked = walled(asked, wall);
     asked.confinement.limits = limits;
     asked
@@ -33,7 +33,7 @@ fn groups() -> usize {
 fn a_memory_bomb_stays_inside_its_limit() {
     let bench = Bench::new();
     let memory = Some(64 << 20);
-    for wall in levels() {
+    for wall in &levels() {
         let limits = Limits { memory, ..Limits::default() };
         let bomb = "x = []\nwhile True: x.append(bytearray(1 << 20))";
         let result = bench.run(limited(python(bomb), wall, limits));
@@ -56,7 +56,7 @@ fn a_memory_bomb_stays_inside_its_limit() {
 fn a_fork_bomb_stays_inside_its_limit() {
     let bench = Bench::new();
     let bomb = "import os, time\nn = 0\ntry:\n  while n < 200:\n    if os.fork() == 0: time.sleep(20); os._exit(0)\n    n += 1\nexcept OSError: pass\nprint(n)";
-    for wall in levels() {
+    for wall in &levels() {
         let limits = Limits { pids: Some(10), ..Limits::default() };
         let result = bench.run(limited(python(bomb), wall, limits));
         if is_root() || wall.0 != Isolation::Standard {
@@ -77,7 +77,7 @@ fn a_fork_bomb_stays_inside_its_limit() {
 #[test]
 fn processor_time_and_open_files_are_limited() {
     let bench = Bench::new();
-    for wall in levels() {
+    for wall in &levels() {
         let limits = Limits { cpu: Some(0.5), files: Some(20), ..Limits::default() };
         let exit = bench.run(limited(shell("while :; do :; done"), wall, limits)).unwrap().exit;
         assert_eq!(exit, Exit::Signal(24), "{wall:?}");
@@ -87,6 +87,6 @@ fn processor_time_and_open_files_are_limited() {
     }
     // As the user means as the user.
     let limits = Limits { files: Some(20), memory: Some(1), ..Limits::default() };
-    let output = bench.output(limited(shell("ulimit -n"), (Isolation::Trusted, Backend::Auto), limits));
+    let output = bench.output(limited(shell("ulimit -n"), &(Isolation::Trusted, Backend::Auto), limits));
     assert_ne!(output, "20\n");
 }

@@ -51,7 +51,7 @@ fn parent(pid: i32) -> Option<i32> {
 
 #[test]
 fn a_sandbox_whose_launcher_is_killed_is_ended() {
-    for wall in walls() {
+    for wall in &walls() {
         let bench = Bench::new();
         let marker = marker();
         let own = std::process::id().cast_signed();

@@ -3,12 +3,11 @@
 
 mod support;
 
-use kiwi_exec::Backend;
 use kiwi_model::Isolation;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use support::Bench;
-use support::sandbox::{BACKENDS, python, walled, walls};
+use support::sandbox::{Wall, all_walls, python, walled};
 
 /// A server that answers every request with its own first line.
 fn server() -> u16 {
@@ -56,7 +55,7 @@ s.sendall(b'GET /through HTTP/1.1\\r\\n\\r\\n')
 print(f.read().decode().splitlines()[-1])
 ";
 
-fn asked(wall: (Isolation, Backend), script: &str, hosts: &[String], input: &str) -> kiwi_exec::Process {
+fn asked(wall: &Wall, script: &str, hosts: &[String], input: &str) -> kiwi_exec::Process {
     let mut asked = walled(python(script), wall);
     // `-I` would hide the variables from nobody; Python reads proxies from the environment either way.
     asked.confinement.network.hosts = hosts.to_vec();
@@ -70,8 +69,7 @@ fn declared_hosts_are_reached_and_no_others() {
     let (port, other) = (server(), server());
     // The variables that spare this machine the proxy must not spare the test its question.
     let script = format!("import os\nfor n in ('NO_PROXY', 'no_proxy'): os.environ.pop(n)\n{ASK}");
-    for backend in BACKENDS {
-        let wall = (Isolation::Sandboxed, backend);
+    for wall in all_walls().iter().filter(|(level, _)| *level == Isolation::Sandboxed) {
         let hosts = [format!("127.0.0.1:{port}")];
         let urls = format!(
             "http://127.0.0.1:{port}/a http://127.0.0.1:{other}/b http://localhost:{port}/c http://169.254.169.254/d http://example.org/e"
@@ -105,7 +103,7 @@ fn declared_hosts_are_reached_and_no_others() {
 fn without_a_declaration_there_is_no_way_out() {
     let bench = Bench::new();
     let port = server();
-    for wall in walls() {
+    for wall in &all_walls() {
         let hosts =
             if wall.0 == Isolation::Restricted { vec![format!("127.0.0.1:{port}")] } else { Vec::new() };
         let script = "

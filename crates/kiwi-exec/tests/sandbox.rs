@@ -6,14 +6,14 @@ use kiwi_exec::{Backend, ExecError, Exit, Process, Unwatched};
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::fs;
 use std::time::{Duration, Instant};
-use support::sandbox::{LEVELS, python, real, shell_in, walled, walls};
+use support::sandbox::{LEVELS, all_walls, python, real, shell_in, walled};
 use support::spares::warm_up_native;
 use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell, wait_until};
 
 #[test]
 fn programs_run_with_their_streams_and_exit_codes() {
     let bench = Bench::new();
-    for wall in walls() {
+    for wall in &all_walls() {
         let mut asked =
             walled(python("import sys; print('hello', sys.stdin.read()); print('e', file=sys.stderr)"), wall);
         asked.stdin = b"there".to_vec();
@@ -32,7 +32,7 @@ fn programs_run_with_their_streams_and_exit_codes() {
 #[test]
 fn verified_files_are_there_and_cannot_be_changed() {
     let bench = Bench::new();
-    for wall in walls() {
+    for wall in &all_walls() {
         let mut asked = walled(shell("cat \"$1/a/b\"; echo x > \"$1/a/b\" || echo kept; cat \"$2\""), wall);
         asked.args.extend([
             Text::literal("sh"),
@@ -51,7 +51,7 @@ fn verified_files_are_there_and_cannot_be_changed() {
 
 #[test]
 fn declared_paths_can_be_used_and_nothing_beside_them() {
-    for wall in walls() {
+    for wall in &all_walls() {
         let bench = Bench::new();
         let root = real(bench.home.path());
         for name in ["project/in", "project/out", "other"] {
@@ -92,7 +92,7 @@ fn an_undeclared_project_is_an_empty_folder_that_cannot_be_written() {
     let project = real(bench.home.path()).join("project");
     fs::create_dir_all(project.join("sub")).unwrap();
     fs::write(project.join("file"), "x").unwrap();
-    for wall in walls() {
+    for wall in &all_walls() {
         let mut asked = walled(shell_in(&project, "pwd; ls -A .. . ; touch a 2>/dev/null || echo no"), wall);
         asked.cwd = project.join("sub");
         let expected = format!("{}/sub\n.:\n\n..:\nsub\nno\n", project.display());
@@ -103,7 +103,7 @@ fn an_undeclared_project_is_an_empty_folder_that_cannot_be_written() {
 #[test]
 fn home_and_temporary_folder_are_empty_private_and_usable() {
     let bench = Bench::new();
-    for wall in walls() {
+    for wall in &all_walls() {
         for _ in 0..2 {
             let mut asked = walled(
                 shell("cd; pwd; ls -A . /tmp; echo x > a; cat a; echo y > $TMPDIR/b; cat /tmp/b; id -un"),
@@ -124,7 +124,7 @@ fn of_devices_there_are_three_and_they_work() {
     let bench = Bench::new();
     let script = "echo /dev/*; echo lost > /dev/null; \
         head -c 3 /dev/zero | od -An -c; for name in random urandom; do head -c 4 /dev/$name | wc -c; done";
-    for wall in walls() {
+    for wall in &all_walls() {
         let said = bench.output(walled(shell(script), wall));
         let links = "/dev/fd /dev/null /dev/random /dev/shm /dev/stderr /dev/stdin /dev/stdout /dev/urandom /dev/zero";
         assert_eq!(said, format!("{links}\n  \\0  \\0  \\0\n4\n4\n"), "{wall:?}");
@@ -140,7 +140,7 @@ fn an_interpreter_outside_the_fixed_list_brings_its_installation() {
     bench.output(made);
     let packages = fs::read_dir(venv.join("lib")).unwrap().flatten().next().unwrap().path();
     fs::write(packages.join("site-packages/extra.py"), "X = 'extra'\n").unwrap();
-    for wall in walls() {
+    for wall in &all_walls() {
         let program = venv.join("bin/python");
         let asked =
             process(program.to_str().unwrap(), &["-c", "import extra, sys; print(extra.X, sys.prefix)"]);
@@ -151,7 +151,7 @@ fn an_interpreter_outside_the_fixed_list_brings_its_installation() {
 #[test]
 fn everything_is_ended_when_time_is_up_and_when_cancelled() {
     let bench = Bench::new();
-    for wall in walls() {
+    for wall in &all_walls() {
         let marker = marker();
         let script = format!("trap 'echo asked; exit 0' TERM; echo started; sleep {marker} & wait");
         let asked = walled(Process { timeout: Duration::from_millis(400), ..shell(&script) }, wall);
@@ -217,7 +217,7 @@ fn paths_that_cannot_be_shown_are_refused() {
     let bench = Bench::new();
     let root = real(bench.home.path());
     std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
-    for wall in walls() {
+    for wall in &all_walls() {
         for bad in ["/", "/proc/1", "etc", "/etc/../root", root.join("link").to_str().unwrap(), "/no/such"] {
             let mut asked = walled(process("/bin/true", &[]), wall);
             asked.confinement.read = vec![bad.into()];
@@ -236,7 +236,7 @@ fn a_program_that_is_not_visible_inside_is_named() {
     let script = real(bench.home.path()).join("script");
     fs::write(&script, format!("#!{}/interpreter\n", real(bench.home.path()).display())).unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    for wall in walls() {
+    for wall in &all_walls() {
         let error = bench.run(walled(process(script.to_str().unwrap(), &[]), wall)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MissingRequirement, "{wall:?} {error}");
         assert!(error.to_string().contains("visible inside"), "{error}");
@@ -269,11 +269,12 @@ fn every_wall_stands() {
     warm_up_native(&spares);
     let native = LEVELS.map(|level| (level, Backend::Native));
     let built_ahead = native.into_iter().map(|wall| (&spares, wall));
-    for (bench, wall) in walls().map(|wall| (&bench, wall)).chain(built_ahead) {
-        assert_eq!(bench.output(walled(python(DOMAINS_LEFT), wall)).trim(), "15", "landlock at {wall:?}");
+    // Engines make mounts, after which spares are made anew; so they come last.
+    for (bench, wall) in built_ahead.chain(all_walls().into_iter().map(|wall| (&bench, wall))) {
+        assert_eq!(bench.output(walled(python(DOMAINS_LEFT), &wall)).trim(), "15", "landlock at {wall:?}");
         wait_until("the spares are back", || bench.launcher.ready_spares() % 2 == 0);
         let status = "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t\\n '";
-        let said = bench.output(walled(shell(status), wall));
+        let said = bench.output(walled(shell(status), &wall));
         let none = "0".repeat(16);
         assert_eq!(said, format!("CapEff:{none}CapBnd:{none}NoNewPrivs:1Seccomp:2"), "{wall:?}");
     }

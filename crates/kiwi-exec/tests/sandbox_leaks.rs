@@ -9,7 +9,7 @@ use kiwi_exec::Unwatched;
 use kiwi_model::Text;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use support::sandbox::{is_root, walled, walls};
+use support::sandbox::{Wall, all_containers, containers, is_root, walled, walls};
 use support::{Bench, block_on, file, folder, marked, marker, one_file, shell, wait_until};
 
 fn count(folder: &str) -> usize {
@@ -60,18 +60,33 @@ fn mounts() -> usize {
     std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count()
 }
 
+fn rounds() -> usize {
+    if std::env::var_os("KIWI_SOAK").is_some() { 1000 } else { 100 }
+}
+
 #[test]
 fn many_sandboxes_leave_nothing() {
-    let groups = Groups::enter();
+    let patience = Duration::from_millis(5);
+    many(&Bench::new(), &walls(), rounds(), patience);
+}
+
+#[test]
+fn many_containers_leave_nothing() {
     let bench = Bench::new();
-    let walls: Vec<_> = walls().collect();
+    let patience = Duration::from_millis(300);
+    many(&bench, &containers(), rounds() / 2, patience);
+    let scratch = bench.launcher.scratch.display().to_string();
+    wait_until("all containers are gone", || !all_containers().contains(&scratch));
+}
+
+fn many(bench: &Bench, walls: &[Wall], rounds: usize, patience: Duration) {
+    let groups = Groups::enter();
     let marker = marker();
-    let rounds = if std::env::var_os("KIWI_SOAK").is_some() { 1000 } else { 100 };
     block_on(async {
         let run = async |number: usize| {
             let pause = if number % 5 == 3 { "sleep 60" } else { "" };
             let mut asked = shell(&format!("cat \"$1\" \"$2\" > /dev/null; sleep 0 & {pause} # {marker}"));
-            asked = walled(asked, *walls.get(number % walls.len()).unwrap());
+            asked = walled(asked, walls.get(number % walls.len()).unwrap());
             asked.args.extend([Text::literal("sh"), Text::file(0, "a/b"), Text::file(1, "runner")]);
             asked.packages =
                 vec![folder(0, vec![file("a/b", b"b", false)]), one_file(1, file("runner", b"r", false))];
@@ -81,12 +96,12 @@ fn many_sandboxes_leave_nothing() {
                 asked.confinement.limits.pids = Some(50);
             }
             if number % 5 == 3 {
-                asked.timeout = Duration::from_millis(5);
+                asked.timeout = patience;
             }
             let run = bench.launcher.run(asked, &Unwatched, std::future::pending());
             if number % 5 == 2 {
                 // Given up half way.
-                let _ = tokio::time::timeout(Duration::from_millis(2), run).await;
+                let _ = tokio::time::timeout(patience.mul_f64(0.4), run).await;
             } else {
                 assert_eq!(run.await.is_ok(), number % 5 != 3, "{number}");
             }

@@ -6,7 +6,7 @@ mod support;
 use kiwi_exec::{ExecError, Exit, Serving};
 use kiwi_model::Isolation;
 use std::time::{Duration, Instant};
-use support::sandbox::{python, walled, walls};
+use support::sandbox::{all_walls, python, walled};
 use support::{Bench, NOBODY, block_on, marked, marker, process, shell, wait_for_marked};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -44,7 +44,7 @@ fn a_server_is_spoken_to_and_ends_when_its_input_does() {
 fn a_server_lives_behind_walls() {
     let bench = Bench::new();
     block_on(async {
-        for wall in walls() {
+        for wall in &all_walls() {
             let mut serving = bench.launcher.serve(walled(shell(ECHO), wall)).await.unwrap();
             talk(&mut serving).await;
             assert_eq!(serving.stop().await.unwrap(), Exit::Code(7), "{wall:?}");

@@ -7,17 +7,17 @@ use kiwi_exec::{Backend, Finished, Launcher, Process, Unwatched};
 use kiwi_model::{Isolation, Text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
-use support::sandbox::{is_root, python, real, walled, walls};
+use support::sandbox::{Wall, is_root, python, real, walled, walls};
 use support::spares::{below, launchers, parent, wait_for_spares, warm_up, warm_up_native};
 use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, shell, wait_until};
 
-const NATIVE: (Isolation, Backend) = (Isolation::Restricted, Backend::Native);
-const STANDARD: (Isolation, Backend) = (Isolation::Standard, Backend::Auto);
-const TRUSTED: (Isolation, Backend) = (Isolation::Trusted, Backend::Auto);
+const NATIVE: Wall = (Isolation::Restricted, Backend::Native);
+const STANDARD: Wall = (Isolation::Standard, Backend::Auto);
+const TRUSTED: Wall = (Isolation::Trusted, Backend::Auto);
 
 /// Every way to be held, with walls and without.
-fn holds() -> impl Iterator<Item = (Isolation, Backend)> {
-    walls().chain([STANDARD, TRUSTED])
+fn holds() -> Vec<Wall> {
+    [walls(), vec![STANDARD, TRUSTED]].concat()
 }
 
 fn has_ended(pid: i32) -> bool {
@@ -35,7 +35,7 @@ fn launcher_of(mut pid: i32) -> i32 {
 }
 
 /// Runs it, and finds its launcher meanwhile.
-fn served(bench: &Bench, wall: (Isolation, Backend)) -> (Finished, i32) {
+fn served(bench: &Bench, wall: &Wall) -> (Finished, i32) {
     let marker = marker();
     let asked = walled(shell("echo served; sleep 0.3"), wall);
     let asked = Process { args: [asked.args, vec![Text::literal(&marker)]].concat(), ..asked };
@@ -56,7 +56,7 @@ fn served(bench: &Bench, wall: (Isolation, Backend)) -> (Finished, i32) {
 
 #[test]
 fn a_spare_serves_once_and_another_takes_its_place() {
-    for wall in holds() {
+    for wall in &holds() {
         let bench = Bench::with_spares();
         assert_eq!(
             (bench.launcher.ready_spares(), launchers(&bench)),
@@ -126,10 +126,10 @@ for path in ["/x", "/etc/x", "/usr/x", "/tmp/x", "/dev/x", "/home/x", "/home/kiw
 "#;
 
 /// A process with something of everything.
-fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
-    let has_walls = level >= Isolation::Sandboxed;
+fn rich(root: &Path, wall: &Wall) -> Process {
+    let has_walls = wall.0 >= Isolation::Sandboxed;
     let script = if has_walls { [TOLD, SEEN].concat() } else { TOLD.to_owned() };
-    let mut asked = walled(python(&script), (level, backend));
+    let mut asked = walled(python(&script), wall);
     for name in ["read", "write", "project"] {
         let _ = std::fs::create_dir(root.join(name));
     }
@@ -144,7 +144,7 @@ fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
     asked.has_secrets = true;
     asked.args.push(Text::file(1, "runner"));
     asked.packages = vec![one_file(1, file("runner", b"r", false))];
-    if backend != Backend::Bubblewrap {
+    if wall.1 != Backend::Bubblewrap {
         asked.args.push(Text::file(0, "a/b"));
         asked.packages.push(folder(0, vec![file("a/b", b"b", false)]));
     }
@@ -153,8 +153,8 @@ fn rich(root: &Path, (level, backend): (Isolation, Backend)) -> Process {
 
 #[test]
 fn nothing_tells_a_spare_from_what_is_started_anew() {
-    let asked = |root: &Path, wall, has_secrets| Process { has_secrets, ..rich(root, wall) };
-    for (wall, has_secrets) in holds().flat_map(|wall| [(wall, true), (wall, false)]) {
+    let asked = |root: &Path, wall: &Wall, has_secrets| Process { has_secrets, ..rich(root, wall) };
+    for (wall, has_secrets) in holds().iter().flat_map(|wall| [(wall, true), (wall, false)]) {
         let bench = Bench::with_spares();
         let asked = asked(&real(bench.home.path()), wall, has_secrets);
         let anew = Launcher::new(&bench.launcher.program, &bench.launcher.scratch);
@@ -167,7 +167,7 @@ fn nothing_tells_a_spare_from_what_is_started_anew() {
         wait_until("the spare has served", || launchers(&bench).iter().all(|pid| !spares.contains(pid)));
         assert_eq!(told, expected, "{wall:?}");
         assert!(expected.contains("input"));
-        assert_eq!(expected.contains("Max open files            100"), wall != TRUSTED, "{wall:?}");
+        assert_eq!(expected.contains("Max open files            100"), *wall != TRUSTED, "{wall:?}");
     }
 }
 
@@ -214,7 +214,7 @@ fn a_view_of_bwrap_that_is_another_one_each_time_has_no_spare() {
     let wall = (Isolation::Restricted, Backend::Bubblewrap);
     let projects = ["a", "b", "a", "b"].map(|name| real(bench.home.path()).join(name));
     for project in projects {
-        bench.output(walled(Process { project, ..shell("true") }, wall));
+        bench.output(walled(Process { project, ..shell("true") }, &wall));
     }
     std::thread::sleep(std::time::Duration::from_millis(100));
     assert_eq!((bench.launcher.ready_spares(), launchers(&bench)), (0, vec![]));
@@ -222,7 +222,7 @@ fn a_view_of_bwrap_that_is_another_one_each_time_has_no_spare() {
 
 #[test]
 fn a_spare_that_died_is_not_missed() {
-    for wall in holds() {
+    for wall in &holds() {
         let bench = Bench::with_spares();
         let asked = walled(shell("echo fine"), wall);
         warm_up(&bench, &asked);
@@ -232,7 +232,7 @@ fn a_spare_that_died_is_not_missed() {
             wait_until("only the spare is left", || launchers(&bench).len() == 1);
             let spare = *launchers(&bench).first().unwrap();
             let all = below(spare);
-            assert_eq!(all.is_empty(), [STANDARD, TRUSTED].contains(&wall), "{wall:?}");
+            assert_eq!(all.is_empty(), [STANDARD, TRUSTED].contains(wall), "{wall:?}");
             let doomed = victims(spare);
             for victim in &doomed {
                 // Some go when another one does.
@@ -250,7 +250,7 @@ fn a_spare_that_died_is_not_missed() {
 
 #[test]
 fn what_is_replaced_on_the_host_is_seen_as_it_is() {
-    for wall in walls() {
+    for wall in &walls() {
         let bench = Bench::with_spares();
         let root = real(bench.home.path());
         let (data, old) = (root.join("data"), root.join("old"));

@@ -33,7 +33,7 @@ fn nothing_is_left_of_spares() {
 fn many_runs() {
     let bench = Bench::new();
     let own = std::process::id().cast_signed();
-    let walls: Vec<_> = walls().chain([(Isolation::Standard, Backend::Auto)]).collect();
+    let walls = [walls(), vec![(Isolation::Standard, Backend::Auto)]].concat();
     let round = |launcher: Launcher, rounds: usize| {
         launcher.keep_spares();
         let mut most = 0;
@@ -41,7 +41,7 @@ fn many_runs() {
             for number in 0..rounds {
                 let pause = if number % 5 == 3 { "sleep 60" } else { "" };
                 // Each way to be held, with each way to end.
-                let wall = *walls.get((number + number / 5) % walls.len()).unwrap();
+                let wall = walls.get((number + number / 5) % walls.len()).unwrap();
                 let mut asked = walled(shell(&format!("sleep 0 & {pause}")), wall);
                 asked.confinement.network.hosts = vec!["example.org".into()];
                 if number % 5 == 3 {

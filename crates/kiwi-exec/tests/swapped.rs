@@ -40,7 +40,8 @@ fn a_link_that_is_swapped_in_shows_nothing() {
     for backend in BACKENDS {
         for _ in 0..60 {
             let script = "cat src/file 2>&1; cat src/* /proc/self/mountinfo 2>/dev/null | grep -c house";
-            let mut asked = walled(shell_in(&root.join("project"), script), (Isolation::Sandboxed, backend));
+            let mut asked =
+                walled(shell_in(&root.join("project"), script), (Isolation::Sandboxed, backend.clone()));
             asked.confinement.read = vec![root.join("project/src/file")];
             match bench.run(asked) {
                 Ok(finished) => {
@@ -70,7 +71,8 @@ fn entries_are_made_replaced_and_removed_and_nothing_is_read() {
         }
         let script = "rm old && echo new > .part && mv .part old && mkdir -p a/b && echo x > a/b/c; \
                       cat beside hidden/x; ls hidden; echo y > hidden/y";
-        let mut asked = walled(shell_in(&root.join("project"), script), (Isolation::Sandboxed, backend));
+        let mut asked =
+            walled(shell_in(&root.join("project"), script), (Isolation::Sandboxed, backend.clone()));
         asked.confinement.entries = vec![root.join("project/old"), root.join("project/a/b/c")];
         asked.confinement.hidden = vec![root.join("project/hidden")];
         asked.confinement.links = vec![(root.join("name"), root.join("project/old"))];
@@ -85,7 +87,7 @@ fn entries_are_made_replaced_and_removed_and_nothing_is_read() {
         assert!(root.join("project/a/b/c").is_file() && !root.join("project/hidden/y").exists(), "{said}");
         std::fs::remove_dir_all(root.join("project/a")).unwrap();
         // A link leads to what is declared, under the name it was given.
-        let mut asked = walled(shell("cat \"$0\""), (Isolation::Sandboxed, backend));
+        let mut asked = walled(shell("cat \"$0\""), (Isolation::Sandboxed, backend.clone()));
         asked.args.push(kiwi_model::Text::literal(root.join("name").to_string_lossy()));
         asked.confinement.read = vec![root.join("project/old")];
         asked.confinement.links = vec![(root.join("name"), root.join("project/old"))];

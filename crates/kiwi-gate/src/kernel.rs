@@ -68,7 +68,7 @@ impl Kernel {
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
         let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
-        let upstreams = upstream::servers(&spaces, &host, &launcher, &http, &vault);
+        let upstreams = upstream::servers(&spaces, &host, &preparer, &http, &vault);
         let catalogue = Catalogue {
             spaces: Arc::clone(&spaces),
             upstreams: Arc::clone(&upstreams),
@@ -173,7 +173,7 @@ impl Kernel {
 
     /// What builds the walls of sandboxes here, and what limits of whole calls are held by; each found out by trying.
     pub async fn walls(&self) -> [(&'static str, Result<&'static str, Fault>); 2] {
-        let sandbox = self.launcher.sandbox(self.host.search_path()).await;
+        let sandbox = self.launcher.sandbox(self.host.search_path(), &self.preparer.walls()).await;
         let limits = Limits { memory: Some(1 << 28), pids: Some(64), ..Limits::default() };
         let limits = self.launcher.holds(limits).await.map(|()| "memory and processes, by control groups");
         [

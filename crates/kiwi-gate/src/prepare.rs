@@ -2,12 +2,12 @@
 
 use kiwi_chain::{Difference, Field, Plan, Tool, compare_environments};
 use kiwi_exec::{
-    Containers, Environment, Environments, ExecError, Launcher, PinDifference, ProgramSearch, Progress,
-    Wanted, Wish,
+    Backend, Containers, EngineKind, Environment, Environments, ExecError, Launcher, PinDifference,
+    ProgramSearch, Progress, Wanted, Wish,
 };
 use kiwi_model::lockfile::LockEnvironment;
 use kiwi_model::{ErrorKind, Explain, Fault, Language, Space, Version};
-use kiwi_space::{Config, Spaces};
+use kiwi_space::{Config, SandboxBackend, Spaces};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +48,17 @@ impl Preparer {
         let environments = Environments { cache, launcher, search_path: host.search_path().to_owned() };
         let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
         Self { host, config, environments, containers, project }
+    }
+
+    /// Who builds the walls of sandboxes, as the configuration has it.
+    pub fn walls(&self) -> Backend {
+        match self.config.sandbox {
+            SandboxBackend::Auto => Backend::Auto,
+            SandboxBackend::Bwrap => Backend::Bubblewrap,
+            SandboxBackend::Landlock => Backend::Native,
+            SandboxBackend::Docker => Backend::Container(self.containers.walls(EngineKind::Docker)),
+            SandboxBackend::Podman => Backend::Container(self.containers.walls(EngineKind::Podman)),
+        }
     }
 
     /// The interpreter that a program's name means for a tool, if it can read what it is to start. A project's

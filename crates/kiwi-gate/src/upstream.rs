@@ -1,6 +1,6 @@
 //! Upstream servers, as this place has them.
 
-use kiwi_exec::{Confinement, HttpClient, Launcher};
+use kiwi_exec::{Confinement, HttpClient};
 use kiwi_mcp::{McpError, Surroundings, Upstreams};
 use kiwi_model::{Explain as _, Fault, Space};
 use kiwi_space::Spaces;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::admission::untrusted;
 use crate::host::Host;
+use crate::prepare::Preparer;
 use crate::trust;
 use crate::vault::Vault;
 
@@ -18,7 +19,7 @@ const TOKENS: &str = "mcp/tokens";
 pub(crate) fn servers(
     spaces: &Arc<Spaces>,
     host: &Arc<Host>,
-    launcher: &Launcher,
+    preparer: &Preparer,
     http: &Arc<HttpClient>,
     vault: &Arc<Vault>,
 ) -> Arc<Upstreams> {
@@ -31,12 +32,16 @@ pub(crate) fn servers(
     let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
     let tokens = spaces.ai(Space::User).map_or_else(|| host.scratch.join(TOKENS), |ai| ai.join(TOKENS));
     let surroundings = Surroundings {
-        launcher: launcher.clone(),
+        launcher: preparer.environments.launcher.clone(),
         http: Arc::clone(http),
         environment: host.base_environment(false).into_iter().collect(),
         lookup: Arc::new(lookup),
         search_path: host.search_path().to_owned(),
-        confinement: Confinement { read: vec![project.clone()], ..Confinement::default() },
+        confinement: Confinement {
+            read: vec![project.clone()],
+            backend: preparer.walls(),
+            ..Confinement::default()
+        },
         project,
         tokens,
         authorize: host.authorize.clone(),

@@ -54,7 +54,8 @@ mod trust;
 pub use catalog::Shadowed;
 pub use config::{
     Config, ConfigFile, EmbedderChoice, KeyringUse, Limits, Mode, OnAsk, Profile, ProfileLayer, ProfileMode,
-    ProfileSection, RulesInForce, SearchSettings, SignedSource, Transport, UnknownProfile, config_schema,
+    ProfileSection, RulesInForce, SandboxBackend, SearchSettings, SignedSource, Transport, UnknownProfile,
+    config_schema,
 };
 pub use credentials::{Credential, Credentials, KeeperProblem, KeyKeeper, Nobody, Refresh};
 pub use durable::replace_file;

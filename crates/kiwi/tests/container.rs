@@ -129,6 +129,8 @@ fn a_container_is_held() {
         assert_eq!(code, 1);
         assert_eq!(outcome["error"]["details"]["exit_code"], 137, "{engine}: {outcome}");
         assert!(outcome["error"]["message"].as_str().unwrap().contains("`memory` of 16m"), "{outcome}");
+        // Podman notes it in a file, where it is started.
+        assert!(!world.env.project().join("oom").exists(), "{engine}");
 
         let id = world.tool(engine, "true", "  network: bridge");
         let (_, outcome) = world.json(&["run", &id, "--isolation", "sandboxed"]);

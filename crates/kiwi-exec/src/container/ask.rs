@@ -20,6 +20,8 @@ const OUTPUT_CAP: u64 = 16 << 20;
 #[derive(Default)]
 pub struct Errand<'a> {
     pub args: Vec<Text>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
     /// Files the arguments refer to.
     pub packages: Vec<Package>,
     /// Told what the client writes; such an errand may take long.
@@ -48,7 +50,7 @@ impl Containers {
             args: errand.args,
             env: self.env.iter().map(|(name, value)| (name.clone(), Text::literal(value))).collect(),
             cwd: PathBuf::from("/"),
-            stdin: Vec::new(),
+            stdin: errand.stdin,
             timeout: if errand.progress.is_some() { WORK } else { QUESTION },
             output_cap: OUTPUT_CAP,
             // A rootless engine needs its setuid helpers; what it runs is confined by the container.

@@ -1,6 +1,7 @@
 //! Finding a container engine.
 
 use rustix::process::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,8 @@ use crate::error::ExecError;
 use crate::which::ProgramSearch;
 
 /// Which engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// Docker: a client that talks to a service.
     Docker,

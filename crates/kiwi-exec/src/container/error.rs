@@ -1,6 +1,6 @@
 //! What can be missing for a container.
 
-use kiwi_model::{ErrorKind, Explain};
+use kiwi_model::{ErrorKind, Explain, Isolation};
 use serde_json::{Value, json};
 
 /// Why a container cannot run.
@@ -42,6 +42,16 @@ pub enum ContainerError {
         /// Which limits.
         limits: String,
     },
+    /// The engine was to build the walls of a sandbox.
+    #[error("isolation level `{level}` cannot be enforced here: {why}")]
+    NoWalls {
+        /// Which engine.
+        engine: &'static str,
+        /// The level asked for.
+        level: Isolation,
+        /// What is missing.
+        why: String,
+    },
     /// The package has no such file to build from.
     #[error("the package has no `{path}` to build an image from")]
     NoBuildFile {
@@ -56,7 +66,7 @@ impl Explain for ContainerError {
             Self::EngineSilent { .. } | Self::ImageMissing { .. } | Self::BuildFailed { .. } => {
                 ErrorKind::MissingRequirement
             }
-            Self::LimitsNotHeld { .. } => ErrorKind::SandboxUnavailable,
+            Self::LimitsNotHeld { .. } | Self::NoWalls { .. } => ErrorKind::SandboxUnavailable,
             Self::NoBuildFile { .. } => ErrorKind::InvalidManifest,
         }
     }
@@ -75,6 +85,11 @@ impl Explain for ContainerError {
             Self::LimitsNotHeld { .. } => {
                 "rootless limits need a system with cgroups v2; Docker and a Podman of root hold them everywhere".into()
             }
+            Self::NoWalls { engine, .. } => {
+                format!(
+                    "`{engine} info` shows what is wrong; `sandbox.backend` in `~/.ai/config/kiwi.toml` says who builds walls, and `auto` means `bwrap` or Kiwi itself"
+                )
+            }
             Self::NoBuildFile { .. } => "`config.build.context` names a folder of the package".into(),
         })
     }
@@ -85,6 +100,9 @@ impl Explain for ContainerError {
             Self::ImageMissing { engine, image, .. } => json!({"engine": engine, "image": image}),
             Self::BuildFailed { engine, output, .. } => json!({"engine": engine, "output": output}),
             Self::LimitsNotHeld { engine, limits } => json!({"engine": engine, "limits": limits}),
+            Self::NoWalls { engine, level, why } => {
+                json!({"engine": engine, "level": level.as_str(), "why": why})
+            }
             Self::NoBuildFile { path } => json!({"path": path}),
         }
     }

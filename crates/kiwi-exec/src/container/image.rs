@@ -120,6 +120,7 @@ impl Containers {
                     packages: vec![package],
                     progress: Some(progress),
                     lock: Some(lock.as_fd()),
+                    ..Errand::default()
                 };
                 let built = self.ask(engine, errand).await?;
                 if built.exit.is_success() { Ok(image) } else { Err(failed(engine, &built)) }

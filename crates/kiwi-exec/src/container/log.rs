@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::snapshot::{Snapshot, random_name};
+use crate::snapshot::{Snapshot, folder_of, random_name};
 
 const PIECE: usize = 64 << 10;
 /// How late a line may be.
@@ -35,7 +35,7 @@ pub struct Passing {
 impl Log {
     pub fn new() -> io::Result<Self> {
         let name = random_name().map_err(io::Error::other)?;
-        let path = std::env::temp_dir().join(format!("run-{name}"));
+        let path = folder_of(&std::env::temp_dir(), &name);
         let folder = Snapshot::new(path.clone());
         folder.create().map_err(io::Error::other)?;
         let path = path.join("log");
@@ -46,6 +46,11 @@ impl Log {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The private folder it lies in.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
     }
 
     /// Passes it on to this process's own streams, byte for byte.

@@ -4,8 +4,11 @@
 //! of the binary ([`container_main`]) runs the client under the launcher, and whatever ends the helper in order ends
 //! the container first. If even the helper is killed, the container's name tells whose it was, and the next container
 //! call of the same user removes it.
+//!
+//! An engine may also build the walls of a sandbox ([`ContainerWalls`]); there the launcher runs the client itself.
 
 mod ask;
+mod client;
 mod engine;
 mod error;
 mod image;
@@ -14,16 +17,20 @@ mod life;
 mod log;
 mod reap;
 mod run;
+mod walls;
 
 use std::path::PathBuf;
 
 use crate::process::Launcher;
 
+pub use client::Client;
 pub use engine::{Engine, EngineKind};
 pub use error::ContainerError;
 pub use image::ImageSource;
 pub use keep::{KeptImage, Leftover};
+pub use life::Life;
 pub use run::{ContainerEnd, container_main};
+pub use walls::ContainerWalls;
 
 /// How containers are prepared and looked after.
 #[derive(Debug, Clone)]

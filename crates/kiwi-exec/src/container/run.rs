@@ -1,19 +1,17 @@
 //! The helper between the launcher and an engine's client: whatever ends it ends the container.
-#![expect(clippy::disallowed_methods, reason = "the one place where a container's client is started")]
-
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::EngineKind;
+use super::client::Client;
 use super::life::Life;
 use super::log::{Log, Passing};
-use super::reap::{REMOVE, leftovers, list_words, owner};
 
 /// How long a container that was asked for and is not there yet is waited for: an engine goes on making it after its
 /// client is gone. Together with the removal itself this stays within the launcher's grace.
@@ -40,8 +38,7 @@ pub fn container_main(mut words: impl Iterator<Item = OsString>) -> ContainerEnd
         return failed("it was started without a client and a call");
     };
     let Some(life) = Life::own() else { return failed("`/proc` cannot be read") };
-    let name = life.container(&call.to_string_lossy());
-    let client = Client { program, name, life };
+    let client = Client::new(program, life, &call.to_string_lossy());
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.to_string()),
@@ -54,13 +51,6 @@ pub fn container_main(mut words: impl Iterator<Item = OsString>) -> ContainerEnd
 
 fn failed(why: &str) -> ContainerEnd {
     ContainerEnd { code: ENGINE_FAILED, message: Some(format!("the container cannot be run: {why}")) }
-}
-
-struct Client {
-    program: OsString,
-    /// The container's.
-    name: String,
-    life: Life,
 }
 
 impl Client {
@@ -78,8 +68,8 @@ impl Client {
         let (mut child, passing) = self.start(&words)?;
         let mut ended = tokio::task::spawn_blocking(move || child.wait());
         // While it starts there is time to look for what others left.
-        let cleaner = Self { program: self.program.clone(), name: String::new(), life: self.life.clone() };
-        let reaped = tokio::task::spawn_blocking(move || cleaner.reap());
+        let cleaner = self.clone();
+        let reaped = tokio::task::spawn_blocking(move || cleaner.reap(cleaner.list()));
         let status = tokio::select! {
             status = &mut ended => Some(status.map_err(io::Error::other)??),
             _ = term.recv() => None,
@@ -96,24 +86,16 @@ impl Client {
     }
 
     fn start(&self, words: &[OsString]) -> io::Result<(Child, Option<Passing>)> {
-        let call = self.name.split('.').next().unwrap_or_default().trim_start_matches("kiwi-");
-        let labels = [
-            format!("kiwi.call={call}"),
-            format!("kiwi.owner={}", owner()),
-            format!("kiwi.pid={}", std::process::id()),
-        ];
-        let mut command = Command::new(&self.program);
-        command.args(["run", "--rm", "--interactive", "--pull", "never", "--stop-timeout", "0"]);
-        command.args(["--name", &self.name]);
-        for label in &labels {
-            command.args(["--label", label]);
-        }
+        let mut command = self.run_command();
+        command.arg("--interactive");
         if Path::new(&self.program).file_name() != Some(EngineKind::Podman.as_str().as_ref()) {
             return Ok((command.args(words).spawn()?, None));
         }
         let log = Log::new()?;
         command.args(["--attach", "stdin", "--log-driver", "k8s-file", "--log-opt"]);
         command.arg(format!("path={}", log.path().display())).args(words);
+        // It writes about memory that ran out where it is started, and would do so into the project.
+        command.current_dir(log.folder());
         // All it would write there is the container's number.
         let child = command.stdout(Stdio::null()).spawn()?;
         Ok((child, Some(log.pass_on()?)))
@@ -135,43 +117,4 @@ impl Client {
         });
         ContainerEnd { code, message }
     }
-
-    /// Removes the container. One that was never seen may still come, until the deadline.
-    fn remove(&self, deadline: Instant) {
-        let mut was_there = false;
-        loop {
-            match self.ask(REMOVE.iter().map(|word| (*word).to_owned()).chain([self.name.clone()])) {
-                Ok((said, _)) if !said.is_empty() => return,
-                // It is being removed by somebody else, or is not ready to be removed.
-                Ok((_, complained)) if !is_unknown(&complained) => was_there = true,
-                Ok(_) if was_there => return,
-                Ok(_) | Err(_) => {}
-            }
-            if Instant::now() >= deadline {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn reap(&self) {
-        let Ok((listed, _)) = self.ask(list_words(&owner())) else { return };
-        let left = leftovers(&listed, &self.life);
-        if !left.is_empty() {
-            let _ = self.ask(REMOVE.iter().map(|word| (*word).to_owned()).chain(left));
-        }
-    }
-
-    /// What the client says to some words, on standard output and on standard error.
-    fn ask(&self, words: impl IntoIterator<Item = String>) -> io::Result<(Vec<u8>, Vec<u8>)> {
-        let output = Command::new(&self.program).args(words).stdin(Stdio::null()).output()?;
-        Ok((output.stdout, output.stderr))
-    }
-}
-
-fn is_unknown(complaint: &[u8]) -> bool {
-    let complaint = String::from_utf8_lossy(complaint).to_lowercase();
-    complaint.trim().is_empty()
-        || complaint.contains("no such container")
-        || complaint.contains("no container with")
 }

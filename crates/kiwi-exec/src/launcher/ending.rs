@@ -92,7 +92,7 @@ fn descendants() -> Vec<Proc> {
 }
 
 /// Waits for the last child; whether it ended in time.
-fn wait_until(deadline: Instant) -> bool {
+pub fn wait_until(deadline: Instant) -> bool {
     let mut pauses = Pauses::default();
     loop {
         if nobody_left() {

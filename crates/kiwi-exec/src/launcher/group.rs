@@ -73,6 +73,7 @@ impl Group {
             let residents = launch.sandbox.as_ref().map_or(0, |sandbox| match sandbox.builder {
                 Builder::Native => 1,
                 Builder::Bubblewrap(_) => 2,
+                Builder::Container(_) => 0,
             });
             let most = count.saturating_add(residents);
             match group.enter_one(&PIDS, most.saturating_add(1), &places) {

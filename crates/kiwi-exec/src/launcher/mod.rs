@@ -5,8 +5,9 @@
 //! pipes, and Kiwi has an answer to each ([`crate::orphans`], the backstop in [`crate::run`]).
 //!
 //! In a sandbox there is a second one, the first process of the sandbox ([`inside`]): a copy of the launcher, or, where
-//! `bwrap` builds the walls, the same binary with a second argument.
+//! `bwrap` or a container engine builds the walls, the same binary with a second argument.
 
+mod container;
 mod ending;
 mod group;
 mod inside;
@@ -41,6 +42,7 @@ pub fn launcher_main() -> ExitCode {
         Some(SPARE) => spare::serve(),
         Some(inside::ROLE) => inside::serve(false),
         Some(inside::ROLE_AHEAD) => inside::serve(true),
+        Some(inside::ROLE_CONTAINED) => inside::serve_contained(std::env::args_os().nth(3)),
         Some(PROBE) => Ok(()),
         Some(_) => Err(io::ErrorKind::InvalidInput.into()),
     };
@@ -120,13 +122,14 @@ fn run(
     };
     let outside = match prepared {
         Some(mut outside) => outside.hand_over(launch, sandbox, &given).map(|()| outside),
-        None => Outside::start(launch, sandbox, given),
+        None => Outside::start(launch, sandbox, given, control),
     };
     group.leave();
     let outside = outside?;
     guard(launch);
-    // Taking walls down takes as long as building some of them; only a group must wait for it, to be removed.
-    let is_awaited = !group.is_empty();
+    // Taking walls down takes as long as building some of them; only a group must wait for it, to be removed, and a
+    // container must be gone when its call is over.
+    let is_awaited = !group.is_empty() || outside.is_cleared_up();
     Ok(supervise(outside.first, control, launch, Some(Watched { outside: &outside, is_awaited })))
 }
 
@@ -149,22 +152,26 @@ struct Watched<'a> {
 fn supervise(tool: Pid, control: &OwnedFd, launch: &Launch, watched: Option<Watched<'_>>) -> Report {
     let grace = Duration::from_millis(launch.grace_ms);
     let deadline = Instant::now().checked_add(Duration::from_millis(launch.timeout_ms));
+    let end = || match watched {
+        Some(watched) => watched.outside.end(grace),
+        None => ending::end_everything(grace),
+    };
     match wait_for_event(tool, control, watched, deadline) {
         Ok(Event::Said(report)) => report,
         Ok(Event::ToolEnded) => {
             let exit = ending::reap_tool(tool).unwrap_or(Exit::Signal(0));
             if !ending::nobody_left() {
-                ending::end_everything(grace);
+                end();
             }
             watched.map_or(Report::Ended(exit), |watched| watched.outside.conclude(exit))
         }
         Ok(Event::TimeUp) => {
-            ending::end_everything(grace);
+            end();
             Report::TimedOut
         }
         // An event that cannot be waited for is no reason to let the tool run unwatched.
         Ok(Event::Closed) | Err(_) => {
-            ending::end_everything(grace);
+            end();
             Report::Cancelled
         }
     }

@@ -1,4 +1,5 @@
-//! The outer side of a sandbox: namespaces are made here, or by `bwrap`, and the first process inside is started.
+//! The outer side of a sandbox: namespaces are made here, by `bwrap` or by a container engine, and the first process inside
+//! is started.
 #![expect(clippy::disallowed_methods, reason = "starts the first process of a sandbox")]
 
 use nix::sched::CloneFlags;
@@ -15,33 +16,60 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use super::inside;
+use super::container::Container;
 use super::start::{Given, failed, pid};
+use super::{ending, inside};
 use crate::process::{Exit, Launcher};
 use crate::sandbox::{Builder, DEVICES, Found, LINKS, Sandbox, Shown};
 use crate::wire::{self, Launch, Report, Stage, Wall};
 
 /// A sandbox with its first process in it.
 pub struct Outside {
-    /// The first process, or `bwrap` waiting for it.
+    /// The first process, or whoever waits for it.
     pub first: Pid,
     /// When this closes, the first process leaves, and with it everything inside.
     pub status: UnixStream,
-    is_bubblewrap: bool,
+    by: By,
     /// What was found of the host: as long as it is held, nothing else gets its number.
     held: Vec<OwnedFd>,
 }
 
+/// Who made it.
+enum By {
+    Launcher,
+    Bubblewrap,
+    Engine(Container),
+}
+
 impl Outside {
     /// Builds the walls that can only be built from outside, and tells the first process the rest.
-    pub fn start(launch: &Launch, sandbox: &Sandbox, given: Given) -> Result<Self, Report> {
+    pub fn start(
+        launch: &Launch,
+        sandbox: &Sandbox,
+        given: Given,
+        control: &OwnedFd,
+    ) -> Result<Self, Report> {
         match &sandbox.builder {
             Builder::Native => Self::native(sandbox, |theirs| inside::fork(launch, given, theirs)),
             Builder::Bubblewrap(program) => {
                 let mut outside = Self::bubblewrap(program.as_os(), sandbox, inside::ROLE)?;
                 outside.hand_over(launch, sandbox, &given)?;
                 Ok(outside)
+            }
+            Builder::Container(engine) => {
+                let (container, sandbox) = Container::start(engine, launch, sandbox, control)?;
+                let status = container.status.try_clone().map_err(failed(Stage::Prepare))?;
+                let (first, by) = (container.client, By::Engine(container));
+                let mut outside = Self { first, status, by, held: Vec::new() };
+                match outside.hand_over(launch, &sandbox, &given) {
+                    Ok(()) => Ok(outside),
+                    Err(report) => {
+                        outside.end(Duration::ZERO);
+                        Err(report)
+                    }
+                }
             }
         }
     }
@@ -52,6 +80,8 @@ impl Outside {
         match &sandbox.builder {
             Builder::Native => Self::native(sandbox, |theirs| inside::fork_ahead(sandbox, theirs)),
             Builder::Bubblewrap(program) => Self::bubblewrap(program.as_os(), sandbox, inside::ROLE_AHEAD),
+            // Nobody asks for it.
+            Builder::Container(_) => Err(Report::NotStarted { stage: Stage::Prepare, errno: 0 }),
         }
     }
 
@@ -69,7 +99,7 @@ impl Outside {
         let order = wire::frame(&()).map_err(refused())?;
         // It may be gone already; then it has said why.
         let _ = wire::send_all(&status, &order, &made.each_ref().map(AsFd::as_fd));
-        Ok(Self { first, status, is_bubblewrap: false, held: Vec::new() })
+        Ok(Self { first, status, by: By::Launcher, held: Vec::new() })
     }
 
     fn bubblewrap(program: &OsStr, sandbox: &Sandbox, role: &str) -> Result<Self, Report> {
@@ -81,7 +111,7 @@ impl Outside {
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let child = command.spawn().map_err(refused())?;
         let first = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
-        Ok(Self { first, status, is_bubblewrap: true, held: Vec::new() })
+        Ok(Self { first, status, by: By::Bubblewrap, held: Vec::new() })
     }
 
     /// Tells a first process that has none its order, and what is on the host at this moment: it sees for itself whether
@@ -91,7 +121,7 @@ impl Outside {
         self.held = held;
         let told = Launch { sandbox: Some(Sandbox { found, ..sandbox.clone() }), ..launch.clone() };
         let order = wire::frame(&told).map_err(failed(Stage::Prepare))?;
-        // It may be gone already; then it has said why, or `bwrap` has.
+        // It may be gone already; then it has said why, or whoever started it has.
         let _ = wire::send_all(&self.status, &order, &given.inside());
         Ok(())
     }
@@ -108,13 +138,32 @@ impl Outside {
         wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
     }
 
+    /// Whether the end of the outermost process is more than the end of all inside: then somebody still clears up.
+    pub const fn is_cleared_up(&self) -> bool {
+        matches!(self.by, By::Engine(_))
+    }
+
+    /// Ends everything inside, and everybody who waits for it.
+    pub fn end(&self, grace: Duration) {
+        match &self.by {
+            By::Engine(container) => container.end(grace),
+            By::Launcher | By::Bubblewrap => ending::end_everything(grace),
+        }
+    }
+
     /// What the end of the outermost process means.
     pub fn conclude(&self, exit: Exit) -> Report {
         self.report().unwrap_or(match exit {
-            // So `bwrap` tells of a signal.
-            Exit::Code(code @ 129..=192) if self.is_bubblewrap => Report::Ended(Exit::Signal(code - 128)),
+            // So `bwrap` and engines tell of a signal.
+            Exit::Code(code @ 129..=192) if !matches!(self.by, By::Launcher) => {
+                Report::Ended(Exit::Signal(code - 128))
+            }
             Exit::Code(_) => {
-                let wall = if self.is_bubblewrap { Wall::Bubblewrap } else { Wall::Namespaces };
+                let wall = match self.by {
+                    By::Launcher => Wall::Namespaces,
+                    By::Bubblewrap => Wall::Bubblewrap,
+                    By::Engine(_) => Wall::Container,
+                };
                 Report::NotStarted { stage: Stage::Wall(wall), errno: 0 }
             }
             signal @ Exit::Signal(_) => Report::Ended(signal),

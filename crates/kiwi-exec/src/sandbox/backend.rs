@@ -7,10 +7,12 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::plan::Builder;
+use super::plan::{Builder, EngineClient};
 use crate::confinement::{Backend, Confinement, Limits};
+use crate::container::{ContainerError, ContainerWalls, EngineKind};
 use crate::error::ExecError;
 use crate::process::{Launcher, Process, Unwatched};
+use crate::snapshot::{folder_of, random_name};
 use crate::which::ProgramSearch;
 use crate::wire::Raw;
 
@@ -33,7 +35,8 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
             ProgramSearch { path: &process.search_path, cwd: Path::new("/"), versions: &BTreeMap::new() };
         search.find("bwrap").filter(|path| path.is_absolute())
     };
-    match process.confinement.backend {
+    match &process.confinement.backend {
+        Backend::Container(walls) => contain(launcher, process, walls).await.map(Some),
         Backend::Native => Ok(Some(Builder::Native)),
         Backend::Bubblewrap => match bubblewrap() {
             Some(path) => Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
@@ -53,6 +56,37 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
             }
         }
     }
+}
+
+/// A container engine. Boxed, because its client is a process, which begins with a choice.
+fn contain<'a>(
+    launcher: &'a Launcher,
+    process: &'a Process,
+    walls: &'a ContainerWalls,
+) -> Pin<Box<dyn Future<Output = Result<Builder, ExecError>> + Send + 'a>> {
+    Box::pin(async move {
+        let (engine, image) = walls.ready(launcher).await.map_err(|error| ContainerError::NoWalls {
+            engine: walls.kind.as_str(),
+            level: process.isolation,
+            why: error.to_string(),
+        })?;
+        let Limits { memory, pids, .. } = process.confinement.limits;
+        let asked = [("`memory`", memory), ("`pids`", pids)].into_iter().filter(|(_, limit)| limit.is_some());
+        let limits: Vec<&str> = asked.map(|(name, _)| name).collect();
+        if !limits.is_empty() && !engine.holds_limits() {
+            let (engine, limits) = (engine.kind.as_str(), limits.join(", "));
+            return Err(ContainerError::LimitsNotHeld { engine, limits }.into());
+        }
+        let name = random_name()?;
+        Ok(Builder::Container(Box::new(EngineClient {
+            kind: engine.kind,
+            program: Raw::of(engine.program),
+            env: walls.env.clone(),
+            image: image.to_owned(),
+            folder: Raw::of(folder_of(&launcher.scratch, &name)),
+            name,
+        })))
+    })
 }
 
 /// Why this backend does not work here, if it does not.
@@ -108,10 +142,20 @@ fn probe(isolation: Isolation, confinement: Confinement) -> Process {
 
 impl Launcher {
     /// Who builds the walls of a sandbox here, found out by trying.
-    pub async fn sandbox(&self, search_path: &str) -> Result<&'static str, ExecError> {
-        let mut process = probe(Isolation::Restricted, Confinement::default());
+    pub async fn sandbox(&self, search_path: &str, backend: &Backend) -> Result<&'static str, ExecError> {
+        let confinement = Confinement { backend: backend.clone(), ..Confinement::default() };
+        let mut process = probe(Isolation::Restricted, confinement);
         search_path.clone_into(&mut process.search_path);
-        Ok(match choose(self, &process).await? {
+        let builder = choose(self, &process).await?;
+        if *backend != Backend::Auto {
+            // A choice among several is a trial already.
+            self.run(process, &Unwatched, std::future::pending()).await?;
+        }
+        Ok(match builder {
+            Some(Builder::Container(engine)) => match engine.kind {
+                EngineKind::Docker => "docker, landlock and seccomp",
+                EngineKind::Podman => "podman, landlock and seccomp",
+            },
             Some(Builder::Bubblewrap(_)) => "bubblewrap, landlock and seccomp",
             Some(Builder::Native) | None => "namespaces, landlock and seccomp",
         })

@@ -28,8 +28,8 @@ impl Sandbox {
         };
         let can_follow = match self.builder {
             Builder::Native => !missing.iter().any(|(_, shown)| is_too_late(shown.at())),
-            // It takes its whole view when it starts.
-            Builder::Bubblewrap(_) => missing.is_empty(),
+            // They take their whole view when they start.
+            Builder::Bubblewrap(_) | Builder::Container(_) => missing.is_empty(),
         };
         (is_whole && is_alike && can_follow).then_some(missing)
     }

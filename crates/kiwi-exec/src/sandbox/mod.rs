@@ -23,7 +23,7 @@ mod view;
 
 pub use backend::{PROBE, choose};
 pub use hosts::Hosts;
-pub use plan::{Builder, DEVICES, Found, LINKS, PROXY, SETTINGS, Sandbox, Shown};
+pub use plan::{Builder, DEVICES, EngineClient, Found, LINKS, PROXY, SETTINGS, Sandbox, Shown};
 pub use proxy::Proxy;
 pub use system::TEMPORARY;
 pub use view::{Request, home, system_view, view};

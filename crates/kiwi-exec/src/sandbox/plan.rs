@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use super::filter::Filter;
+use crate::container::EngineKind;
 use crate::wire::Raw;
 
 /// Where the tool finds the proxy. The network namespace is its own, so the number is always free.
@@ -34,6 +35,11 @@ impl Sandbox {
         Self { builder, sockets, filter: Filter::new(sockets), proxy, view, found: Vec::new() }
     }
 
+    /// Whether a container engine builds it.
+    pub const fn is_contained(&self) -> bool {
+        matches!(self.builder, Builder::Container(_))
+    }
+
     /// Whether the tool may read everything it sees among the settings: not where it may make entries that it may not read.
     pub fn has_settings(&self) -> bool {
         let is_unreadable =
@@ -53,6 +59,22 @@ pub enum Builder {
     Native,
     /// The program at this path.
     Bubblewrap(Raw),
+    /// A container engine.
+    Container(Box<EngineClient>),
+}
+
+/// A container engine, as the launcher speaks to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineClient {
+    pub kind: EngineKind,
+    pub program: Raw,
+    pub env: Vec<(String, String)>,
+    /// An image with nothing in it.
+    pub image: String,
+    /// What the container is called, beside whose it is.
+    pub name: String,
+    /// A folder of the run's own, which need not exist yet.
+    pub folder: Raw,
 }
 
 /// One thing visible inside. Everything else does not exist there.

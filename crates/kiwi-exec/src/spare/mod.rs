@@ -129,7 +129,8 @@ impl Spares {
 
     /// Something has been started: the next of its kind is to find a spare.
     pub fn wish(&self, launcher: &Launcher, launch: &Launch, has_snapshot: bool) {
-        if launch.sandbox.is_some() && launch.needs_group() {
+        let is_contained = launch.sandbox.as_ref().is_some_and(Sandbox::is_contained);
+        if is_contained || launch.sandbox.is_some() && launch.needs_group() {
             return;
         }
         let mut state = self.0.0.state();

@@ -105,6 +105,7 @@ impl Dispatch {
             confinement.hidden = opened.hidden;
             confinement.links = opened.links;
             confinement.network = Network { hosts: wanted.needs.hosts.clone() };
+            confinement.backend = self.preparer.walls();
         }
         Ok((warnings, confinement))
     }

@@ -36,6 +36,23 @@ pub enum KeyringUse {
     Off,
 }
 
+/// Who builds the walls of sandboxes. All promise the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxBackend {
+    /// `bwrap` where it works, otherwise Kiwi itself.
+    #[default]
+    Auto,
+    /// The program `bwrap`.
+    Bwrap,
+    /// Kiwi itself, with namespaces, landlock and seccomp.
+    Landlock,
+    /// Docker: each call in a container of its own, which shows what the others show.
+    Docker,
+    /// Podman, likewise.
+    Podman,
+}
+
 /// A configuration file as it may be written.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a table")]
@@ -49,6 +66,8 @@ pub struct ConfigFile {
     pub python: PythonSection,
     /// Lockfiles.
     pub lockfiles: LockfilesSection,
+    /// Sandboxes.
+    pub sandbox: SandboxSection,
     /// Credentials.
     pub credentials: CredentialsSection,
     /// Rules.
@@ -143,6 +162,15 @@ pub enum SignedSource {
     User,
     /// Installed from a registry.
     Registry,
+}
+
+/// Sandboxes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a table")]
+pub struct SandboxSection {
+    /// Who builds the walls at `sandboxed` and `restricted`: `auto` (when left out), `bwrap`, `landlock`, `docker` or
+    /// `podman`. Only the user's configuration can say so.
+    pub backend: Option<SandboxBackend>,
 }
 
 /// Credentials.

@@ -20,7 +20,7 @@ use read::read;
 
 pub(crate) use read::{open_anywhere, open_inside};
 
-pub use file::{ConfigFile, EmbedderChoice, KeyringUse, Mode, SignedSource, config_schema};
+pub use file::{ConfigFile, EmbedderChoice, KeyringUse, Mode, SandboxBackend, SignedSource, config_schema};
 pub use profile::{OnAsk, Profile, ProfileLayer, ProfileMode, ProfileSection, Transport};
 
 const DEFAULT_TIMEOUT: u64 = 300;
@@ -37,6 +37,8 @@ pub struct Config {
     pub lock_mode: Option<LockMode>,
     /// Whether the desktop's keyring is used.
     pub keyring: KeyringUse,
+    /// Who builds the walls of sandboxes.
+    pub sandbox: SandboxBackend,
     /// Rules.
     pub rules: RulesInForce,
     /// A second place for checkpoints of the audit log.
@@ -162,6 +164,9 @@ impl Config {
             warnings
                 .push("the project sets `credentials.keyring`; only the user's configuration can".to_owned());
         }
+        if project.sandbox.backend.is_some() {
+            warnings.push("the project sets `sandbox.backend`; only the user's configuration can".to_owned());
+        }
         if project.rules.default == Some(false) {
             warnings.push("the project drops `rules.default`; only the user's configuration can".to_owned());
         }
@@ -204,6 +209,7 @@ impl Config {
             limits: Limits { timeout: Duration::from_secs(timeout), output },
             keyring: user.credentials.keyring.unwrap_or_default(),
             lock_mode: user.lockfiles.mode.max(project.lockfiles.mode),
+            sandbox: user.sandbox.backend.unwrap_or_default(),
             rules: RulesInForce {
                 default: user.rules.default.unwrap_or(true),
                 user_required: user.rules.required.unwrap_or(false),

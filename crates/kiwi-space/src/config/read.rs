@@ -11,7 +11,7 @@ const FILE: &str = "config/kiwi.toml";
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The keys of [`ConfigFile`]; a test holds them against the generated schema.
-pub(super) const KNOWN: [(&str, &[&str]); 10] = [
+pub(super) const KNOWN: [(&str, &[&str]); 11] = [
     ("audit", &["anchor"]),
     ("credentials", &["keyring"]),
     ("limits", &["output", "timeout"]),
@@ -19,6 +19,7 @@ pub(super) const KNOWN: [(&str, &[&str]); 10] = [
     ("python", &["interpreter"]),
     ("registry", &["url"]),
     ("rules", &["default", "required"]),
+    ("sandbox", &["backend"]),
     ("search", &["dimensions", "embedder", "key_env", "model", "name", "url", "usage"]),
     ("trust", &["require_signature"]),
     ("validation", &["mode"]),

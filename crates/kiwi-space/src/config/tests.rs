@@ -66,6 +66,22 @@ fn a_project_has_no_say_about_the_keyring() {
 }
 
 #[test]
+fn a_project_has_no_say_about_who_builds_walls() {
+    let backend = |value: &str| file(&format!("[sandbox]\nbackend = \"{value}\"")).0;
+    let silent = ConfigFile::default();
+    for (user, project, expected, warned) in [
+        (&silent, &silent, SandboxBackend::Auto, 0),
+        (&backend("landlock"), &silent, SandboxBackend::Landlock, 0),
+        (&silent, &backend("docker"), SandboxBackend::Auto, 1),
+        (&backend("podman"), &backend("bwrap"), SandboxBackend::Podman, 1),
+    ] {
+        let mut warnings = Vec::new();
+        assert_eq!(Config::in_force(user, project, &mut warnings).sandbox, expected);
+        assert_eq!(warnings.len(), warned, "{warnings:?}");
+    }
+}
+
+#[test]
 fn a_project_chooses_the_interpreter_for_its_own_tools_only() {
     let python = |name: &str| file(&format!("[python]\ninterpreter = \"{name}\"")).0;
     let config = Config::in_force(&ConfigFile::default(), &python("evil"), &mut Vec::new());

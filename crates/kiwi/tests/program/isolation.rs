@@ -7,17 +7,16 @@ use serde_json::json;
 
 const LEVELS: [&str; 4] = ["trusted", "standard", "sandboxed", "restricted"];
 
-fn bash(env: &TestEnvironment, name: &str, keys: &str, script: &str) {
+pub fn bash(env: &TestEnvironment, name: &str, keys: &str, script: &str) {
     let head = format!("version: 1.0.0\n{keys}");
     let head: Vec<_> = head.lines().map(|line| format!("# kiwi: {line}")).collect();
     env.write(&format!("tools/{name}.sh"), format!("{}\n{script}\n", head.join("\n")));
 }
 
-#[test]
-fn every_kind_of_tool_runs_at_every_level() {
-    let env = TestEnvironment::new();
+/// A tool of every language, each with a package of others where it can have one. Greets who is named.
+pub fn every_kind(env: &TestEnvironment) -> [&'static str; 3] {
     let params = "parameters: {type: object, properties: {who: {type: string}}}";
-    bash(&env, "bashful", params, "echo \"hello $KIWI_PARAM_WHO\"");
+    bash(env, "bashful", params, "echo \"hello $KIWI_PARAM_WHO\"");
     let script = |id: &str, runtime: &str, file: &str, requires: &str| {
         format!(
             "tool_id: {id}\nversion: \"1.0.0\"\ntool_type: script\nexecutor: {runtime}\nmanifest: {{entrypoint: {file}, requires: [{requires}]}}\n"
@@ -33,7 +32,13 @@ fn every_kind_of_tool_runs_at_every_level() {
         "tools/knot/main.js",
         "exports.execute = ({ who }) => 'hello' + require('left-pad')(who, who.length + 1);\n",
     );
-    for tool in ["bashful", "snake", "knot"] {
+    ["bashful", "snake", "knot"]
+}
+
+#[test]
+fn every_kind_of_tool_runs_at_every_level() {
+    let env = TestEnvironment::new();
+    for tool in every_kind(&env) {
         for level in LEVELS {
             let ran = env.run(&["run", tool, "who=Ada", "--isolation", level]);
             assert_eq!((ran.code, ran.stdout.trim()), (0, "hello Ada"), "{tool} at {level}: {}", ran.stderr);

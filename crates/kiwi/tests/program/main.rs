@@ -21,6 +21,7 @@ mod auth;
 mod cache;
 mod commands;
 mod container_escape;
+mod container_walls;
 mod gate;
 mod hostile;
 mod isolation;

@@ -17,9 +17,11 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType};
 use seccompiler::BpfProgram;
+use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::start::{self, Given, failed};
@@ -39,6 +41,21 @@ pub const ROLE: &str = "inside";
 /// The same for one whose order is still to come, and who therefore says when it is ready.
 pub const ROLE_AHEAD: &str = "inside-ahead";
 
+/// The same for one that a container engine has started; behind it stands where its order comes from.
+pub const ROLE_CONTAINED: &str = "inside-contained";
+
+/// Becomes the first process of a container. Its streams come through the socket too: those of an engine are not needed.
+pub fn serve_contained(socket: Option<OsString>) -> io::Result<()> {
+    let control = OwnedFd::from(UnixStream::connect(socket.unwrap_or_default())?);
+    let Some(((), streams)) = wire::receive::<()>(&control)? else { return Ok(()) };
+    let [stdout, stderr] = streams.as_slice() else { return Err(io::ErrorKind::InvalidData.into()) };
+    rustix::stdio::dup2_stdout(stdout)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    drop(streams);
+    close_fds::set_fds_cloexec(3, &[]);
+    take_order(&control)
+}
+
 /// Becomes the first process, where `bwrap` has started it.
 pub fn serve(is_ahead: bool) -> io::Result<()> {
     close_fds::set_fds_cloexec(3, &[]);
@@ -46,9 +63,13 @@ pub fn serve(is_ahead: bool) -> io::Result<()> {
     if is_ahead {
         ahead::wait_unseen(&control)?;
     }
-    let Some((launch, descriptors)) = wire::receive::<Launch>(&control)? else { return Ok(()) };
+    take_order(&control)
+}
+
+fn take_order(control: &OwnedFd) -> io::Result<()> {
+    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
-    live(&launch, given, &control)
+    live(&launch, given, control)
 }
 
 /// The whole life of the first process.
@@ -59,10 +80,17 @@ fn live(launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
 /// The same in walls that stand already, if they do.
 fn live_in(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> io::Result<()> {
     let report = match begin(cell, launch, given, control) {
-        Ok(mut tool) => match tool.attend(control, Duration::from_millis(launch.grace_ms))? {
-            Some(exit) => Report::Ended(exit),
-            None => return Ok(()),
-        },
+        Ok(mut tool) => {
+            let grace = Duration::from_millis(launch.grace_ms);
+            let Some(exit) = tool.attend(control, grace)? else {
+                // Nobody outside can ask those inside a container to end.
+                if launch.sandbox.as_ref().is_some_and(Sandbox::is_contained) {
+                    tool.end_everybody(grace);
+                }
+                return Ok(());
+            };
+            Report::Ended(exit)
+        }
         Err(report) => report,
     };
     wire::send_all(control, &wire::frame(&report)?, &[])
@@ -100,7 +128,8 @@ fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given, control: &OwnedF
         SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(prepare())?;
     let tool = start::start(launch, &mut given, || {
         limits::confine(&launch.limits)?;
-        if let Some(count) = launch.limits.pids {
+        // In a container the engine counts.
+        if let Some(count) = launch.limits.pids.filter(|_| !sandbox.is_contained()) {
             // Those of ours that are counted in the same namespace: this process, and a launcher that made it itself.
             let ours = if is_native { 2 } else { 1 };
             let most = count.saturating_add(ours);
@@ -248,6 +277,16 @@ impl Tool {
         }
     }
 
+    /// Asks everybody to end, and waits for so long; who is left ends with this process.
+    fn end_everybody(&self, grace: Duration) {
+        let until = Instant::now() + grace;
+        ask_everybody();
+        let mut pauses = ending::Pauses::default();
+        while !self.reap(|_| {}) && Instant::now() < until {
+            pauses.sleep();
+        }
+    }
+
     /// Takes leave of everybody who has ended; whether nobody is left. The tool's own end is told, and whoever it left
     /// behind is asked to end too.
     fn reap(&self, mut tell: impl FnMut(Exit)) -> bool {
@@ -260,16 +299,20 @@ impl Tool {
                 }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
                 Ok(None) if has_ended => {
-                    // Everybody in this namespace but ourselves. A stopped process acts on it when continued.
-                    for signal in [Signal::SIGTERM, Signal::SIGCONT] {
-                        let _ = kill(nix::unistd::Pid::from_raw(-1), signal);
-                    }
+                    ask_everybody();
                     return false;
                 }
                 Ok(None) => return false,
                 Err(_) => return true,
             }
         }
+    }
+}
+
+/// Asks everybody in this namespace but ourselves to end. A stopped process acts on it when continued.
+fn ask_everybody() {
+    for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+        let _ = kill(nix::unistd::Pid::from_raw(-1), signal);
     }
 }
 

@@ -1,0 +1,157 @@
+//! A sandbox whose walls a container engine builds.
+//!
+//! The container sees what the sandbox shows and nothing of an image. Its first process is this program, which takes its
+//! order through a socket and then does what it does behind `bwrap`. Nothing in a container descends from the launcher,
+//! so nobody here can signal it; what holds it is the socket: without the other end the first process ends everything,
+//! and the engine removes the container. That is so whoever was killed, and when.
+
+mod mounts;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags};
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::start::{failed, pid};
+use super::{ending, inside};
+use crate::container::{Client, EngineKind, Life};
+use crate::process::Launcher;
+use crate::sandbox::{EngineClient, Sandbox};
+use crate::snapshot::Snapshot;
+use crate::wire::{self, Launch, Report, Stage, Wall};
+
+/// Where this program and its socket are found inside.
+const OURS: &str = "/.kiwi";
+/// How long an engine has to clear up, once everything inside has ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A container with its first process in it.
+pub struct Container {
+    /// Runs as long as the container is there.
+    pub client: Pid,
+    /// What the first process is told, and says.
+    pub status: UnixStream,
+    engine: Client,
+    _folder: Snapshot,
+}
+
+impl Container {
+    /// Has it made, and waits for its first process. The sandbox it gives is the one to be told of: the same things, each
+    /// as this engine shows it.
+    pub fn start(
+        engine: &EngineClient,
+        launch: &Launch,
+        sandbox: &Sandbox,
+        control: &OwnedFd,
+    ) -> Result<(Self, Sandbox), Report> {
+        let refused = || failed::<io::Error>(Stage::Wall(Wall::Container));
+        let other = |_| Report::NotStarted { stage: Stage::Prepare, errno: 0 };
+        let path = engine.folder.as_path();
+        let folder = Snapshot::new(path.to_owned());
+        folder.create().map_err(other)?;
+        let sandbox = Sandbox { view: mounts::prepare(path, &sandbox.view)?, ..sandbox.clone() };
+        let listener = UnixListener::bind(path.join("socket")).map_err(refused())?;
+        let life = Life::own().ok_or(io::ErrorKind::NotFound.into()).map_err(refused())?;
+        let client = Client::new(engine.program.as_os().to_owned(), life, &engine.name).within(&engine.env);
+
+        let mut command = client.run_command();
+        command.args(words(engine, launch)).args(mounts::words(&sandbox.view, path).map_err(refused())?);
+        command.arg("--entrypoint").arg(format!("{OURS}/launcher")).arg(&engine.image);
+        command.args([Launcher::ARGUMENT, inside::ROLE_CONTAINED]).arg(format!("{OURS}/socket"));
+        // What it says is why there is no container. Podman writes about memory that ran out where it is started.
+        command.current_dir(path).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        let child = command.spawn().map_err(refused())?;
+        let started = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
+        // While it starts there is time to look for what others left.
+        let listing = client.list();
+        let greeted = greet(&listener, started, control);
+        client.reap(listing);
+        match greeted {
+            Ok(status) => Ok((Self { client: started, status, engine: client, _folder: folder }, sandbox)),
+            Err(report) => {
+                // It may be on its way all the same; then it finds nobody to take orders from.
+                ending::end_everything(Duration::ZERO);
+                client.remove(Instant::now());
+                Err(report)
+            }
+        }
+    }
+
+    /// Ends everything inside and waits until the engine has cleared up.
+    pub fn end(&self, grace: Duration) {
+        let _ = self.status.shutdown(Shutdown::Write);
+        if !ending::wait_until(Instant::now() + grace + PATIENCE) {
+            ending::end_everything(Duration::ZERO);
+            self.engine.remove(Instant::now());
+        }
+    }
+}
+
+/// Waits for the first process, and gives it the launcher's own streams to write to.
+fn greet(listener: &UnixListener, client: Pid, control: &OwnedFd) -> Result<UnixStream, Report> {
+    let refused = || failed::<io::Error>(Stage::Wall(Wall::Container));
+    let client = rustix::process::pidfd_open(client, PidfdFlags::empty()).map_err(failed(Stage::Prepare))?;
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(&client, PollFlags::IN),
+            PollFd::new(control, PollFlags::IN | PollFlags::RDHUP),
+        ];
+        match rustix::event::poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(errno) => return Err(refused()(errno.into())),
+        }
+        match fds.map(|fd| !fd.revents().is_empty()) {
+            [true, ..] => break,
+            [_, true, _] => return Err(Report::NotStarted { stage: Stage::Wall(Wall::Container), errno: 0 }),
+            [_, _, true] => return Err(Report::Cancelled),
+            _ => {}
+        }
+    }
+    let (status, _) = listener.accept().map_err(refused())?;
+    let streams = [rustix::stdio::stdout(), rustix::stdio::stderr()];
+    wire::send_all(&status, &wire::frame(&()).map_err(refused())?, &streams).map_err(refused())?;
+    Ok(status)
+}
+
+/// Everything that holds a container, but for what it sees.
+fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let mut words: Vec<String> = ["--attach", "stderr", "--log-driver", "none", "--network", "none"]
+        .into_iter()
+        .chain([
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges",
+            "--security-opt",
+            "label=disable",
+        ])
+        .chain(["--read-only", "--hostname", "kiwi", "--workdir", "/"])
+        .map(str::to_owned)
+        .collect();
+    let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    add("--user", format!("{}:{}", user.as_raw(), group.as_raw()));
+    if let Some(bytes) = launch.limits.memory {
+        add("--memory", bytes.to_string());
+        // Without swap of its own: else the limit only slows it down.
+        add("--memory-swap", bytes.to_string());
+    }
+    if let Some(count) = launch.limits.pids {
+        // The first process counts too.
+        add("--pids-limit", count.saturating_add(1).to_string());
+    }
+    if engine.kind == EngineKind::Podman {
+        words.push("--read-only-tmpfs=false".to_owned());
+        if !user.is_root() {
+            words.push("--userns=keep-id".to_owned());
+        }
+    }
+    words
+}
