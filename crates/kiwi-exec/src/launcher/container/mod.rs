@@ -27,6 +27,18 @@ use crate::wire::{self, Launch, Report, Stage, Wall};
 
 /// Where this program and its socket are found inside.
 const OURS: &str = "/.kiwi";
+/// What holds every container, and keeps its engine from writing what only its first process says.
+const HELD: [&str; 9] = [
+    "--attach=stderr",
+    "--log-driver=none",
+    "--network=none",
+    "--cap-drop=ALL",
+    "--security-opt=no-new-privileges",
+    "--security-opt=label=disable",
+    "--read-only",
+    "--hostname=kiwi",
+    "--workdir=/",
+];
 /// How long an engine has to clear up, once everything inside has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -74,9 +86,10 @@ impl Container {
         match greeted {
             Ok(status) => Ok((Self { client: started, status, engine: client, _folder: folder }, sandbox)),
             Err(report) => {
-                // It may be on its way all the same; then it finds nobody to take orders from.
                 ending::end_everything(Duration::ZERO);
-                client.remove(Instant::now());
+                // An engine goes on making what it was asked for; it would find nobody to take orders from.
+                let patience = if report == Report::Cancelled { PATIENCE } else { Duration::ZERO };
+                client.remove(Instant::now() + patience);
                 Err(report)
             }
         }
@@ -123,21 +136,15 @@ fn greet(listener: &UnixListener, client: Pid, control: &OwnedFd) -> Result<Unix
 /// Everything that holds a container, but for what it sees.
 fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mut words: Vec<String> = ["--attach", "stderr", "--log-driver", "none", "--network", "none"]
-        .into_iter()
-        .chain([
-            "--cap-drop",
-            "ALL",
-            "--security-opt",
-            "no-new-privileges",
-            "--security-opt",
-            "label=disable",
-        ])
-        .chain(["--read-only", "--hostname", "kiwi", "--workdir", "/"])
-        .map(str::to_owned)
-        .collect();
+    let mut words = HELD.map(str::to_owned).to_vec();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     add("--user", format!("{}:{}", user.as_raw(), group.as_raw()));
+    if engine.kind == EngineKind::Docker || user.is_root() {
+        // What the user may read as one of a group, the tool may too, where it has declared it.
+        for group in rustix::process::getgroups().unwrap_or_default() {
+            add("--group-add", group.as_raw().to_string());
+        }
+    }
     if let Some(bytes) = launch.limits.memory {
         add("--memory", bytes.to_string());
         // Without swap of its own: else the limit only slows it down.
