@@ -21,6 +21,7 @@ mod plan;
 mod render;
 mod resolve;
 mod schema;
+mod slips;
 mod template;
 mod upstream;
 mod validate;

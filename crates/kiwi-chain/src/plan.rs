@@ -14,6 +14,7 @@ use crate::merge::{Merged, merge};
 use crate::params;
 use crate::resolve::resolve;
 use crate::schema::Caches;
+use crate::slips::slips;
 use crate::upstream::{UpstreamAction, UpstreamCall};
 use crate::validate::{Mode, Report, link_key, validate};
 use crate::verify::verify;
@@ -25,6 +26,7 @@ pub(crate) struct Prepared {
     chain_hash: Digest,
     report: Report,
     merged: Result<Merged, ChainError>,
+    slips: Vec<String>,
     parameters: Option<Result<Arc<Validator>, Arc<str>>>,
 }
 
@@ -62,6 +64,7 @@ fn prepare(tools: &[Arc<Tool>], mode: Mode, caches: &Caches) -> Prepared {
         links,
         report: judge(tools, mode, caches),
         merged: merge(tools, caches),
+        slips: slips(tools),
         parameters: tools
             .first()
             .and_then(|leaf| leaf.manifest.parameters.as_ref())
@@ -134,6 +137,7 @@ impl Plan {
             .iter()
             .flat_map(|tool| &tool.warnings)
             .chain(&self.prepared.report.warnings)
+            .chain(&self.prepared.slips)
             .cloned()
             .collect()
     }

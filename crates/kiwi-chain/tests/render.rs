@@ -200,6 +200,27 @@ fn a_parameter_that_was_left_out_is_not_asked_for() {
 }
 
 #[test]
+fn a_slip_in_a_configuration_is_told_and_nothing_else() {
+    let told =
+        |rest: &str| awk(&format!("entrypoint: main.x\nconfig: {rest}\n")).plan("t").unwrap().warnings();
+    for (slip, meant) in [("tiemout: 3", "timeout"), ("agrs: []", "args"), ("limit: {}", "limits")] {
+        let warnings = told(&format!("{{{slip}}}"));
+        let expected = format!("did you mean `{meant}`?");
+        assert!(matches!(warnings.as_slice(), [one] if one.contains(&expected)), "{slip}: {warnings:?}");
+    }
+    assert_eq!(told("{timeout: 3, threshold: 0.5, model: small, x: 1}"), Vec::<String>::new());
+    let boxes = "tool_id: boxes\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nconfig: {command: x, container: {volumes: []}}\nvalidation: {child_schemas: [{match: {tool_type: script}, schema: {type: object}}]}\n";
+    let tool = script("d", "1.0.0", "boxes", "config: {volumns: []}\n");
+    let catalog = Memory::system().with(Space::Project, boxes, &[]).with(Space::Project, &tool, &[]);
+    let warnings = catalog.plan("d").unwrap().warnings();
+    assert!(warnings.iter().any(|it| it.contains("did you mean `volumes`?")), "{warnings:?}");
+    let http = asked("{url: \"http://a/\", retrys: 2}");
+    assert!(http.is_ok(), "{http:?}");
+    let plan = api("{url: \"http://a/\", retrys: 2}").plan("api").unwrap();
+    assert!(plan.warnings().iter().any(|it| it.contains("did you mean `retries`?")), "{:?}", plan.warnings());
+}
+
+#[test]
 fn an_entrypoint_that_is_no_file_is_refused_where_the_runtime_runs_files() {
     let catalog = Memory::system().with(Space::Project, DATA_PROCESSOR, &["tool.yaml"]);
     let error = catalog.plan("data_processor").unwrap().require().unwrap_err();

@@ -182,3 +182,12 @@ fn a_container_is_built_from_files_that_are_there() {
     );
     assert_eq!(check(&env, "empty")["issues"][0]["kind"], "chain_invalid");
 }
+
+#[test]
+fn a_slip_in_a_configuration_is_told() {
+    let env = TestEnvironment::new();
+    let tool = "tool_id: slip\nversion: \"1.0.0\"\ntool_type: docker\nconfig: {image: \"kiwi-none:1\", volumns: []}\n";
+    env.write("tools/slip.yaml", tool);
+    let said = check(&env, "slip")["warnings"].to_string();
+    assert!(said.contains("`config.volumns` means nothing; did you mean `volumes`?"), "{said}");
+}

@@ -87,7 +87,13 @@ fn named(context: &Context, name: &str) -> Item {
 
 fn check(context: &Context, tool: &Arc<Tool>) -> Item {
     let findings = Context::wait(context.kernel.check(tool));
-    Item::of(tool, findings.unwrap_or_else(|fault| Finding::all(fault, &tool.path)))
+    let item = Item::of(tool, findings.unwrap_or_else(|fault| Finding::all(fault, &tool.path)));
+    // A chain has more to say than its first link alone.
+    let ask = ToolRef::exactly(tool.manifest.tool_id.clone(), &tool.manifest.version);
+    match context.kernel.plan(&ask) {
+        Ok(plan) => Item { warnings: plan.warnings(), ..item },
+        Err(_) => item,
+    }
 }
 
 /// Prints the verdict on some items and turns it into an exit code.

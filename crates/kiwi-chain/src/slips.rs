@@ -1,0 +1,33 @@
+//! Keys of a configuration that are most likely slips of the pen.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalog::Tool;
+use crate::container;
+
+/// So many letters may be wrong.
+const SLIPS: usize = 2;
+
+/// What to say about keys that nobody in the chain knows and that are nearly one that somebody does. Any other unknown key is
+/// somebody's own business: a Python tool keeps in `CONFIG` what it likes.
+pub(crate) fn slips(chain: &[Arc<Tool>]) -> Vec<String> {
+    let schema = chain.last().and_then(|root| root.manifest.config_schema.as_ref()?.get("properties"));
+    let mut known: BTreeSet<&str> = BTreeSet::from(["base_args"]);
+    known.extend(schema.and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str));
+    let mut said = Vec::new();
+    for tool in chain.iter().rev() {
+        let config = &tool.manifest.config;
+        let unknown = config.keys().filter(|key| !known.contains(key.as_str()));
+        said.extend(unknown.filter_map(|key| {
+            let near = |other: &&&str| strsim::osa_distance(key, other) <= SLIPS.min(key.len() / 3);
+            let meant = known.iter().filter(near).min_by_key(|other| strsim::osa_distance(key, other))?;
+            Some(format!("{}: `config.{key}` means nothing; did you mean `{meant}`?", tool.path))
+        }));
+        known.extend(config.keys().map(String::as_str));
+        let section = config.get(container::KEY).and_then(Value::as_object);
+        known.extend(section.into_iter().flat_map(Map::keys).map(String::as_str));
+    }
+    said
+}
