@@ -1,5 +1,6 @@
 //! Keys of a configuration that are most likely slips of the pen.
 
+use kiwi_model::{Language, Space};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +15,15 @@ const SLIPS: usize = 2;
 /// somebody's own business: a Python tool keeps in `CONFIG` what it likes.
 pub(crate) fn slips(chain: &[Arc<Tool>]) -> Vec<String> {
     let schema = chain.last().and_then(|root| root.manifest.config_schema.as_ref()?.get("properties"));
-    let mut known: BTreeSet<&str> = BTreeSet::from(["base_args"]);
+    let mut known: BTreeSet<&str> = BTreeSet::from(["base_args", container::KEY]);
+    known.extend(Language::ALL.map(Language::config_key));
     known.extend(schema.and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str));
     let mut said = Vec::new();
     for tool in chain.iter().rev() {
         let config = &tool.manifest.config;
-        let unknown = config.keys().filter(|key| !known.contains(key.as_str()));
+        // What the binary brings is judged by its tests.
+        let is_judged = tool.space != Space::System;
+        let unknown = config.keys().filter(|key| is_judged && !known.contains(key.as_str()));
         said.extend(unknown.filter_map(|key| {
             let near = |other: &&&str| strsim::osa_distance(key, other) <= SLIPS.min(key.len() / 3);
             let meant = known.iter().filter(near).min_by_key(|other| strsim::osa_distance(key, other))?;

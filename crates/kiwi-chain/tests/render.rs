@@ -47,6 +47,7 @@ fn document_000_merges_to_what_it_shows() {
         json!({"command": "python3", "args": ["-u", "process_data.py"], "env": {"PYTHONPATH": "/app/lib"}, "timeout": 1800})
     );
     assert_eq!(venv.unwrap()["enabled"], true);
+    assert_eq!(plan.warnings(), Vec::<String>::new());
     let chain: Vec<String> =
         plan.links().iter().map(|link| format!("{}@{}", link.tool_id, link.version)).collect();
     assert_eq!(chain, ["data_processor@2.1.0", "python_runtime@1.4.0", "subprocess@1.0.0"]);
@@ -62,6 +63,7 @@ fn document_000s_own_runtime_without_a_mark_puts_the_entrypoint_behind_base_args
     );
     let plan = catalog.plan("data_processor").unwrap();
     assert_eq!(plan.merged().unwrap().config()["args"], json!(["-u", "process_data.py"]));
+    assert_eq!(plan.warnings(), Vec::<String>::new());
 }
 
 #[test]

@@ -91,11 +91,21 @@ fn descendants() -> Vec<Proc> {
     procfs::below(&[rustix::process::getpid()], &procfs::all())
 }
 
+/// Waits for one child; whether it ended in time.
+pub fn has_ended(child: Pid, deadline: Instant) -> bool {
+    // Whoever is no child any more was waited for already.
+    wait_for(deadline, || !matches!(rustix::process::waitpid(Some(child), WaitOptions::NOHANG), Ok(None)))
+}
+
 /// Waits for the last child; whether it ended in time.
-pub fn wait_until(deadline: Instant) -> bool {
+fn wait_until(deadline: Instant) -> bool {
+    wait_for(deadline, nobody_left)
+}
+
+fn wait_for(deadline: Instant, mut is_over: impl FnMut() -> bool) -> bool {
     let mut pauses = Pauses::default();
     loop {
-        if nobody_left() {
+        if is_over() {
             return true;
         }
         if Instant::now() >= deadline {

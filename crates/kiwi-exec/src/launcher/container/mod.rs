@@ -90,18 +90,21 @@ impl Container {
                 // An engine goes on making what it was asked for; it would find nobody to take orders from.
                 let patience = if report == Report::Cancelled { PATIENCE } else { Duration::ZERO };
                 client.remove(Instant::now() + patience);
+                ending::end_everything(PATIENCE);
                 Err(report)
             }
         }
     }
 
-    /// Ends everything inside and waits until the engine has cleared up.
+    /// Ends everything inside, waits until the engine has cleared up, and ends what it leaves beside: a Podman without
+    /// privileges has a process that stays.
     pub fn end(&self, grace: Duration) {
         let _ = self.status.shutdown(Shutdown::Write);
-        if !ending::wait_until(Instant::now() + grace + PATIENCE) {
+        if !ending::has_ended(self.client, Instant::now() + grace + PATIENCE) {
             ending::end_everything(Duration::ZERO);
             self.engine.remove(Instant::now());
         }
+        ending::end_everything(grace);
     }
 }
 
@@ -138,8 +141,11 @@ fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut words = HELD.map(str::to_owned).to_vec();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    add("--user", format!("{}:{}", user.as_raw(), group.as_raw()));
-    if engine.kind == EngineKind::Docker || user.is_root() {
+    if engine.kind == EngineKind::Podman && !user.is_root() {
+        // Its containers have users of their own, and the first of them is this one.
+        add("--user", "0:0".to_owned());
+    } else {
+        add("--user", format!("{}:{}", user.as_raw(), group.as_raw()));
         // What the user may read as one of a group, the tool may too, where it has declared it.
         for group in rustix::process::getgroups().unwrap_or_default() {
             add("--group-add", group.as_raw().to_string());
@@ -156,9 +162,6 @@ fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
     }
     if engine.kind == EngineKind::Podman {
         words.push("--read-only-tmpfs=false".to_owned());
-        if !user.is_root() {
-            words.push("--userns=keep-id".to_owned());
-        }
     }
     words
 }
