@@ -129,7 +129,7 @@ fn run(
     guard(launch);
     // Taking walls down takes as long as building some of them; only a group must wait for it, to be removed, and a
     // container must be gone when its call is over.
-    let is_awaited = !group.is_empty() || outside.is_cleared_up();
+    let is_awaited = !group.is_empty() || outside.is_contained();
     Ok(supervise(outside.first, control, launch, Some(Watched { outside: &outside, is_awaited })))
 }
 

@@ -138,8 +138,8 @@ impl Outside {
         wire::receive::<Report>(&self.status).ok().flatten().map(|(report, _)| report)
     }
 
-    /// Whether the end of the outermost process is more than the end of all inside: then somebody still clears up.
-    pub const fn is_cleared_up(&self) -> bool {
+    /// Whether an engine made it, which still has to clear up when all inside have ended.
+    pub const fn is_contained(&self) -> bool {
         matches!(self.by, By::Engine(_))
     }
 
