@@ -178,7 +178,13 @@ fn a_parameter_that_was_left_out_leaves_out_what_it_names() {
     assert_eq!((with.cwd.unwrap().to_string().as_str(), with.timeout), ("7", Some(7.0)));
     assert_eq!((with.needs.read.len(), with.needs.hosts.len()), (3, 1));
     // Within a longer text, in a list of arguments, or for a name that nothing declares, something would be missing.
-    for config in ["{env: {A: \"x{a}\"}}", "{args: [\"{a}\"]}", "{stdin: \"{a}\"}", "{env: {A: \"{b}\"}}"] {
+    for config in [
+        "{env: {A: \"x{a}\"}}",
+        "{args: [\"{a}\"]}",
+        "{stdin: \"{a}\"}",
+        "{env: {A: \"{b}\"}}",
+        "{timeout: \"{b}\"}",
+    ] {
         let tool =
             awk(&format!("entrypoint: main.x\nparameters: {{properties: {{a: {{}}}}}}\nconfig: {config}\n"));
         assert!(render(&tool, "t", &json!({})).is_err(), "{config}");

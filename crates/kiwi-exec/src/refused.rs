@@ -4,7 +4,7 @@ use kiwi_model::Isolation;
 use std::io;
 use std::path::PathBuf;
 
-use crate::container::ContainerError;
+use crate::container::{ContainerError, telling};
 use crate::error::ExecError;
 use crate::order::Order;
 use crate::sandbox::Builder;
@@ -74,12 +74,8 @@ fn not_executable(program: String, error: io::Error, launch: &Launch) -> ExecErr
     ExecError::NotExecutable { program, why: why.into() }
 }
 
-/// The last line of what somebody said that says something: not where to read on.
 fn last_line(said: &[u8]) -> Option<String> {
-    let said = String::from_utf8_lossy(said);
-    let says =
-        |line: &&str| !line.trim().is_empty() && !line.starts_with("Run '") && !line.starts_with("See '");
-    said.lines().rfind(says).map(ToOwned::to_owned)
+    telling(&String::from_utf8_lossy(said)).map(ToOwned::to_owned)
 }
 
 fn missing(wall: Wall, error: &io::Error, said: &[u8], launch: &Launch) -> String {

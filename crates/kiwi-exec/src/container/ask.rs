@@ -69,7 +69,11 @@ impl Containers {
 
 /// The last line a client wrote that says something.
 pub fn last_line(finished: &Finished) -> String {
-    let words = last_words(finished);
+    telling(&last_words(finished)).unwrap_or("it said nothing").to_owned()
+}
+
+/// The last line that says something: not where to read on.
+pub fn telling(words: &str) -> Option<&str> {
     let said = |line: &&str| !line.is_empty() && !line.starts_with("Run '") && !line.starts_with("See '");
-    words.lines().rev().map(str::trim).find(said).unwrap_or("it said nothing").to_owned()
+    words.lines().rev().map(str::trim).find(said)
 }

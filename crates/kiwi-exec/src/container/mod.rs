@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use crate::process::Launcher;
 
+pub use ask::telling;
 pub use client::Client;
 pub use engine::{Engine, EngineKind};
 pub use error::ContainerError;
