@@ -34,6 +34,7 @@
 //!
 //! A Kiwi that stays has the launcher and the first process waiting already ([`Launcher::keep_spares`]).
 
+mod account;
 mod begin;
 mod capture;
 mod command;
@@ -65,6 +66,7 @@ mod spare;
 mod which;
 mod wire;
 
+pub use account::account;
 pub use command::{Ended, run_to_end};
 pub use confinement::{Backend, Confinement, Limits, Network};
 pub use container::{

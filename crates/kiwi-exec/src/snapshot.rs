@@ -78,7 +78,7 @@ pub fn name_of(folder: &str) -> Option<&str> {
     folder.strip_prefix(PREFIX)
 }
 
-const PREFIX: &str = "run-";
+const PREFIX: &str = "kiwi-run-";
 
 /// A name nobody can guess, so nobody can have prepared it.
 pub fn random_name() -> Result<String, ExecError> {

@@ -93,6 +93,7 @@ fn a_package_that_cannot_be_installed_says_why() {
     assert!(error.to_string().contains("kiwi-no-such-package==0.0.1"), "{error}");
     assert!(error.hint().is_some() && error.details().get("output").is_some());
     assert_eq!(environments.ready(&wish).unwrap(), None);
+    assert!(environments.kept().is_empty(), "what came of a failed build is gone");
     let option = Wish { packages: named(&["--index-url=http://evil"]), ..wish };
     match block_on(environments.prepare(&option, &|_: &str| ())).unwrap_err() {
         error @ ExecError::BadRequirement { .. } => assert_eq!(error.kind(), ErrorKind::InvalidManifest),

@@ -110,6 +110,7 @@ fn scripts_of_packages_run_only_when_allowed() {
     let error = prepare(&environments, &allowed).unwrap_err();
     assert!(matches!(error, ExecError::EnvironmentFailed { .. }), "{error}");
     assert_eq!(environments.ready(&allowed).unwrap(), None);
+    assert_eq!(environments.kept().len(), 1, "what came of the failed build is gone");
 }
 
 #[test]

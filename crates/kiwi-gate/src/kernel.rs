@@ -355,6 +355,7 @@ impl Kernel {
         let mut warnings = Vec::new();
         if !request.dry_run
             && let Err(unrecorded) = self.audit.append(request.session, entry, Durability::Buffered).await
+            && unrecorded.message != fault.message
         {
             // Nothing ran, so nothing is hidden by going on; but it must be said.
             warnings.push(unrecorded.message);

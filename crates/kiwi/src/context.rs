@@ -91,10 +91,10 @@ impl Context {
         SystemTime::now()
     }
 
-    /// The person at this terminal.
+    /// The person at this terminal. Where nobody has logged in, as in containers and services, the system knows the name.
     pub fn caller(&self) -> Caller {
-        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.environment.get(*name));
-        Caller::cli(user.map_or("unknown", String::as_str))
+        let named = ["USER", "LOGNAME"].iter().find_map(|name| self.environment.get(*name));
+        Caller::cli(&named.filter(|name| !name.is_empty()).cloned().unwrap_or_else(kiwi_exec::account))
     }
 }
 

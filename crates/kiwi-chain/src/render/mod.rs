@@ -43,6 +43,8 @@ pub struct ProcessCall {
     pub entrypoint_at: Option<usize>,
     /// Variables the manifest and the parameters give, by name.
     pub env: BTreeMap<String, Text>,
+    /// Parameters that are too long for a variable: standard input alone has them.
+    pub too_long: Vec<String>,
     /// The working directory, if not the project root.
     pub cwd: Option<Text>,
     /// What it reads.
@@ -159,7 +161,7 @@ impl<'a> Renderer<'a> {
 impl Renderer<'_> {
     fn process(&self, merged: &Merged) -> Result<ProcessCall, ChainError> {
         let config = &merged.template;
-        let mut env = self.param_variables()?;
+        let (mut env, too_long) = self.param_variables()?;
         let Some(command) = config.get("command") else {
             let hint = "call a tool that rests on it, or give one a `config.command`".to_owned();
             return Err(self.problem("nothing in the chain says which program to start", Some(hint)));
@@ -189,6 +191,7 @@ impl Renderer<'_> {
             args,
             entrypoint_at,
             env,
+            too_long,
             cwd: self.stated(config, "cwd").map(|cwd| self.text(cwd)).transpose()?,
             stdin,
             timeout: self.timeout(config)?,
@@ -316,9 +319,9 @@ impl Renderer<'_> {
         Ok(AuthCall { secret: word("secret")?.to_owned(), scheme })
     }
 
-    /// `KIWI_PARAM_NAME` for every parameter that fits into a variable.
-    fn param_variables(&self) -> Result<BTreeMap<String, Text>, ChainError> {
-        let mut variables = BTreeMap::new();
+    /// `KIWI_PARAM_NAME` for every parameter that fits into a variable, and the names of those that do not.
+    fn param_variables(&self) -> Result<(BTreeMap<String, Text>, Vec<String>), ChainError> {
+        let (mut variables, mut too_long) = (BTreeMap::new(), Vec::new());
         for (name, value) in self.params {
             let text = match value {
                 Value::String(text) => text.clone(),
@@ -327,15 +330,17 @@ impl Renderer<'_> {
             if text.contains('\0') || name.contains('\0') {
                 return Err(self.nul(name));
             }
-            if text.len() <= MAX_PARAM_VARIABLE {
-                let name: String = name
-                    .chars()
-                    .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-                    .collect();
-                variables.insert(format!("KIWI_PARAM_{name}"), Text::literal(text));
+            if text.len() > MAX_PARAM_VARIABLE {
+                too_long.push(name.clone());
+                continue;
             }
+            let name: String = name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+                .collect();
+            variables.insert(format!("KIWI_PARAM_{name}"), Text::literal(text));
         }
-        Ok(variables)
+        Ok((variables, too_long))
     }
 
     fn nul(&self, name: &str) -> ChainError {

@@ -35,16 +35,22 @@ pub struct Builder<'a> {
 impl Builder<'_> {
     /// Fills the folder and says what is in it. It is not complete before the marker is written.
     pub async fn build(&self) -> Result<Vec<Pin>, ExecError> {
+        let built = self.fill().await;
+        if built.is_err() {
+            // What came of it is of no use, and may be what the disk is full of. What cannot be removed has no marker.
+            let _ = self.clear();
+        }
+        built
+    }
+
+    async fn fill(&self) -> Result<Vec<Pin>, ExecError> {
         match self.wish.language {
             Language::Python => self.build_python().await?,
             Language::Node => self.build_node().await?,
         }
         let installed = self.installed().await?;
-        if let Wanted::Pinned(pinned) = &self.wish.packages
-            && let Err(error) = pins::compare(self.wish.language, pinned, &installed)
-        {
-            self.clear()?;
-            return Err(error);
+        if let Wanted::Pinned(pinned) = &self.wish.packages {
+            pins::compare(self.wish.language, pinned, &installed)?;
         }
         Ok(installed)
     }

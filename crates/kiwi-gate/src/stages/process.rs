@@ -40,6 +40,8 @@ impl Dispatch {
             Err(fault) => return refused(fault),
         };
         let runner = call.plan().merged().ok().and_then(|merged| merged.runner.clone());
+        // A runner reads standard input for its tool.
+        let unheard = if runner.is_some() { Vec::new() } else { std::mem::take(&mut wanted.too_long) };
         put_runner(&mut wanted, runner, call.plan().tools().first());
         let mut env: BTreeMap<String, Text> = self
             .host
@@ -77,7 +79,8 @@ impl Dispatch {
         watch.finish();
         match finished {
             Ok(finished) => {
-                let reply = self.signed(call, Reply { warnings, ..reply(&finished, limits) });
+                let hint = limits.ended(finished.exit).or_else(|| explain_unheard(&unheard));
+                let reply = self.signed(call, Reply { warnings, ..reply(&finished, hint) });
                 self.published(call, reply).await
             }
             Err(error) => Reply { warnings, ..failed(&error) },
@@ -218,7 +221,16 @@ fn packages(wanted: &ProcessCall, env: &BTreeMap<String, Text>, call: &Call<'_>)
     mentioned.into_iter().filter_map(package).collect()
 }
 
-fn reply(finished: &Finished, limits: Limits) -> Reply {
+/// Where parameters are that have no variable: a script that knows only variables fails without them.
+fn explain_unheard(names: &[String]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+    (!names.is_empty()).then(|| {
+        format!("standard input alone has {}: a value over 4 KiB gets no variable", names.join(", "))
+    })
+}
+
+/// What came of it; the hint is for a failure.
+fn reply(finished: &Finished, hint: Option<String>) -> Reply {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     let failure = (!finished.exit.is_success()).then(|| {
         let last = last_words(&stderr).map(|words| format!(": {words}")).unwrap_or_default();
@@ -228,7 +240,7 @@ fn reply(finished: &Finished, limits: Limits) -> Reply {
         };
         let fault = Fault::new(ErrorKind::ToolFailed, format!("the tool ended with {}{last}", finished.exit))
             .with_details(details);
-        limits.ended(finished.exit).into_iter().fold(fault, Fault::with_hint)
+        hint.into_iter().fold(fault, Fault::with_hint)
     });
     Reply { result: result_of(&finished.stdout), stderr, failure, ..Reply::default() }
 }

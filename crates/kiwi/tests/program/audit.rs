@@ -279,6 +279,24 @@ fn without_a_user_space_nothing_runs() {
 }
 
 #[test]
+fn where_nobody_logged_in_the_account_is_recorded() {
+    let env = TestEnvironment::new();
+    env.write("tools/mark.sh", "true\n");
+    let account = std::process::Command::new("id").arg("-un").output().unwrap();
+    let name = match String::from_utf8(account.stdout).unwrap().trim() {
+        "" => format!("uid-{}", rustix::process::getuid().as_raw()),
+        name => name.to_owned(),
+    };
+    for login in [None, Some("")] {
+        let mut command = env.command(&["run", "mark"]);
+        command.env_remove("USER").envs(login.map(|login| ("USER", login)));
+        assert_eq!(ran(&command.output().unwrap()).code, 0);
+    }
+    let callers: Vec<Value> = env.audit().into_iter().map(|line| line["caller"].clone()).collect();
+    assert_eq!(callers, vec![json!(format!("cli:{name}")); 4]);
+}
+
+#[test]
 fn processes_that_write_at_once_take_turns() {
     let env = TestEnvironment::new();
     env.write("tools/say.sh", "echo hello\n");

@@ -62,9 +62,9 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     fs::write(&unused, "bytes").unwrap();
     fs::write(&fetched, "bytes").unwrap();
     age(&unused, 40);
-    let copy = env.tmp().join("run-0123456789abcdef0123456789abcdef");
+    let copy = env.tmp().join("kiwi-run-0123456789abcdef0123456789abcdef");
     fs::create_dir(&copy).unwrap();
-    let other = env.tmp().join("run-of-somebody");
+    let other = env.tmp().join("kiwi-run-of-somebody");
     fs::create_dir(&other).unwrap();
     age(&copy, 2);
 
@@ -76,7 +76,7 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
         pair("fetched", "fetched"),
         pair("fetched", "unused"),
         pair("interpreter", "py"),
-        pair("snapshot", "run-0123456789abcdef0123456789abcdef"),
+        pair("snapshot", "kiwi-run-0123456789abcdef0123456789abcdef"),
         pair("unfinished", "half"),
     ];
     assert_eq!(names(&listed, "items"), all);
@@ -87,7 +87,7 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     let going = vec![
         pair("environment", "old"),
         pair("fetched", "unused"),
-        pair("snapshot", "run-0123456789abcdef0123456789abcdef"),
+        pair("snapshot", "kiwi-run-0123456789abcdef0123456789abcdef"),
         pair("unfinished", "half"),
     ];
     assert_eq!(names(&would, "pruned"), going);

@@ -16,7 +16,7 @@ fn walls_by(env: &TestEnvironment, backend: &str) {
 /// Private folders of runs.
 fn folders(env: &TestEnvironment) -> usize {
     let entries = std::fs::read_dir(env.tmp()).unwrap().flatten();
-    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count()
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("kiwi-run-")).count()
 }
 
 #[test]

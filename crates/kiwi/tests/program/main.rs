@@ -22,6 +22,7 @@ mod cache;
 mod commands;
 mod container_escape;
 mod container_walls;
+mod documented;
 mod gate;
 mod hostile;
 mod isolation;

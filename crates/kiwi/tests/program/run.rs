@@ -2,7 +2,7 @@
 
 use crate::support::TestEnvironment;
 use crate::support::server::Server;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const DATA_PROCESSOR: &str = "tool_id: data_processor\nversion: \"2.1.0\"\ntool_type: script\nexecutor: python_runtime\nmanifest:\n  language: python\n  entrypoint: process_data.py\nconfig:\n  timeout: 1800\n  env:\n    PYTHONPATH: \"/app/lib\"\n";
 
@@ -181,6 +181,27 @@ fn parameters_come_from_everywhere() {
 }
 
 #[test]
+fn a_tool_that_misses_the_variable_of_a_long_value_is_told_where_the_value_is() {
+    let env = TestEnvironment::new();
+    env.write("tools/long.sh", "echo \"${#KIWI_PARAM_TEXT}\"\n");
+    env.write("tools/reads.py", "def main(text):\n    raise SystemExit(len(text) // 4096)\n");
+    let hint = |tool: &str, text: &str| {
+        let params = json!({"text": text, "other": "short"}).to_string();
+        env.json(&["run", tool, "--params", &params]).1["error"]["hint"].clone()
+    };
+    assert_eq!(env.run(&["run", "long", &format!("text={}", "a".repeat(4096))]).stdout, "4096\n");
+    let long = "a".repeat(4097);
+    assert_eq!(
+        hint("long", &long),
+        json!("standard input alone has `text`: a value over 4 KiB gets no variable")
+    );
+    env.write("tools/reads_it.sh", "wc -c; exit 1\n");
+    assert_eq!(hint("reads_it", "short"), Value::Null);
+    // Its runner has read it for it.
+    assert_eq!(hint("reads", &long), Value::Null);
+}
+
+#[test]
 fn a_failing_tool_keeps_its_output() {
     let env = TestEnvironment::new();
     env.write("tools/bad.sh", "echo '{\"partial\": true}'; echo went wrong >&2; exit 7\n");
@@ -308,6 +329,8 @@ fn a_call_that_cannot_be_recorded_does_not_happen() {
         (3, &json!("refused"), &json!("denied"), &json!("audit"))
     );
     assert!(!env.project().join("ran").exists());
+    let told = env.run(&["run", "touch"]).stderr;
+    assert_eq!(told.matches("cannot be recorded").count(), 1, "{told}");
 }
 
 #[test]

@@ -102,7 +102,12 @@ impl TestEnvironment {
 
     /// The program with this environment and nothing else.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kiwi"));
+        self.start(env!("CARGO_BIN_EXE_kiwi"), words)
+    }
+
+    /// Any program with this environment and nothing else.
+    pub fn start(&self, program: &str, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(words).current_dir(self.project()).env_clear();
         for name in [
             "PATH",
