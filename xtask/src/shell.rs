@@ -39,11 +39,18 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Any program.
+    /// Any program. What cargo says of xtask stays here: build scripts that watch over such variables would run again, and all
+    /// that rests on them, whenever a cargo that was started from here follows one that was not.
     pub fn new(program: impl Into<OsString>) -> Result<Self> {
         let program = program.into();
         let mut command = Command::new(&program);
         command.current_dir(root()?);
+        let is_about_xtask = |name: &OsString| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|about| name.to_string_lossy().starts_with(about))
+        };
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_about_xtask(name)) {
+            command.env_remove(name);
+        }
         let shown = Path::new(&program).file_name().unwrap_or(&program).to_string_lossy().into_owned();
         Ok(Self { command, shown })
     }

@@ -145,7 +145,8 @@ impl CacheItem {
 }
 
 fn environment(kept: KeptEnvironment) -> CacheItem {
-    let packages: Vec<String> = kept.installed.iter().map(ToString::to_string).collect();
+    let packages: Vec<String> =
+        kept.installed.iter().map(|pin| format!("{}=={}", pin.name, pin.version)).collect();
     let (kind, detail) = match &kept.interpreter {
         Some(version) => {
             (CacheKind::Environment, format!("{} {version}: {}", kept.language.as_str(), packages.join(", ")))

@@ -6,7 +6,7 @@ use kiwi_exec::{
     ProgramSearch, Progress, Wanted, Wish,
 };
 use kiwi_model::lockfile::LockEnvironment;
-use kiwi_model::{ErrorKind, Explain, Fault, Language, Space, Version};
+use kiwi_model::{ErrorKind, Explain, Fault, Language, Pin, Space, Version};
 use kiwi_space::{Config, SandboxBackend, Spaces};
 use serde_json::json;
 use std::path::PathBuf;
@@ -113,10 +113,8 @@ impl Preparer {
         if requires.is_empty() {
             return Ok(None);
         }
-        self.install(interpreter, Wanted::Named(requires.clone()), progress)
-            .await
-            .map(Some)
-            .map_err(|error| error.fault())
+        let wish = self.wish(interpreter, Wanted::Named(requires.clone()));
+        self.install(&wish, progress).await.map(Some).map_err(|error| error.fault())
     }
 
     /// What was agreed; none where nothing was to be installed. What cannot be had exactly so is an objection.
@@ -138,7 +136,7 @@ impl Preparer {
         if agreed.requires.is_empty() {
             return Ok(None);
         }
-        match self.install(interpreter, Wanted::Pinned(agreed.requires.clone()), progress).await {
+        match self.install(&self.wish_for(interpreter, &agreed.requires), progress).await {
             Ok(environment) => Ok(Some(environment)),
             Err(ExecError::PinsDiffer { differences }) => Err(mismatch(stored, &packages(differences))),
             Err(error) => Err(error.fault()),
@@ -184,21 +182,31 @@ impl Preparer {
         version.map_err(|error| error.fault())
     }
 
-    async fn install(
-        &self,
-        interpreter: &Interpreter<'_>,
-        packages: Wanted,
-        progress: Progress<'_>,
-    ) -> Result<Environment, ExecError> {
-        let wish = Wish {
+    fn wish(&self, interpreter: &Interpreter<'_>, packages: Wanted) -> Wish {
+        Wish {
             language: interpreter.language,
             interpreter: interpreter.path.clone(),
             packages,
             allow_source_builds: interpreter.leaf.manifest.allow_source_builds,
             builder_env: self.host.builder_environment(),
-        };
-        let environment = self.environments.prepare(&wish, progress).await?;
-        self.environments.used(&wish, jiff::Timestamp::now().into())?;
+        }
+    }
+
+    /// Exactly these packages. Where what the tool itself asks for came to the same, as when it was frozen, that is there
+    /// already.
+    fn wish_for(&self, interpreter: &Interpreter<'_>, pins: &[Pin]) -> Wish {
+        let there = |wish: &Wish| self.environments.ready(wish).ok().flatten();
+        let pinned = self.wish(interpreter, Wanted::Pinned(pins.to_vec()));
+        if there(&pinned).is_some() {
+            return pinned;
+        }
+        let named = self.wish(interpreter, Wanted::Named(interpreter.leaf.manifest.requires.clone()));
+        if there(&named).is_some_and(|environment| environment.installed == pins) { named } else { pinned }
+    }
+
+    async fn install(&self, wish: &Wish, progress: Progress<'_>) -> Result<Environment, ExecError> {
+        let environment = self.environments.prepare(wish, progress).await?;
+        self.environments.used(wish, jiff::Timestamp::now().into())?;
         Ok(environment)
     }
 }

@@ -25,8 +25,14 @@ pub struct Cli<C: Subcommand = Command> {
 impl Cli {
     /// Reads what was typed. Where that says `run`, it is first read as if nothing else could be typed: programs do so
     /// once per call, and to know all the other commands takes longer than to read this one. What cannot be understood
-    /// so is read once more by who knows everything, and told by it.
+    /// so is read once more by who knows everything, and told by it. `help` in front is `--help` behind.
     pub fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if let [program, help, asked @ ..] = words
+            && help == "help"
+        {
+            let flag = OsString::from("--help");
+            return Self::try_parse_from([program].into_iter().chain(asked).chain([&flag]));
+        }
         let frequent = words.iter().any(|word| word == "run").then(|| Cli::try_parse_from(words));
         match frequent {
             Some(Ok(Cli { project, command: Frequent::Run(args) })) => {

@@ -5,6 +5,7 @@ use kiwi_gate::{Arguments, Request, Session};
 use kiwi_model::{ErrorKind, Fault, Isolation, Permissions, ToolRef};
 use kiwi_space::ProfileLayer;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use crate::context::Context;
@@ -83,7 +84,14 @@ impl CallArgs {
             _ => Err(Fault::new(ErrorKind::InvalidParams, format!("`{text}` is not `name=value`"))
                 .with_hint("parameters look like `input=data.csv`")),
         };
-        self.assignments.iter().map(read).collect()
+        let assignments: Vec<(String, String)> =
+            self.assignments.iter().map(read).collect::<Result<_, _>>()?;
+        let mut names = BTreeSet::new();
+        match assignments.iter().find(|(name, _)| !names.insert(name)) {
+            Some((name, _)) => Err(Fault::new(ErrorKind::InvalidParams, format!("`{name}` is given twice"))
+                .with_hint("give it once; a list is given as JSON: `name=[1, 2]`")),
+            None => Ok(assignments),
+        }
     }
 }
 

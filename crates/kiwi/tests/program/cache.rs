@@ -14,7 +14,9 @@ fn keep(env: &TestEnvironment, name: &str, days: u32) -> PathBuf {
     let folder = env.home().join(".ai/cache/python").join(name);
     fs::create_dir_all(folder.join("lib")).unwrap();
     fs::write(folder.join("lib/code.py"), "x = 1\n").unwrap();
-    fs::write(folder.join(".complete"), "{\"interpreter\": \"3.11.7\", \"installed\": []}").unwrap();
+    let pin = format!("six==1.17.0 sha256:{}", "0".repeat(64));
+    let complete = serde_json::json!({"interpreter": "3.11.7", "installed": [pin]});
+    fs::write(folder.join(".complete"), complete.to_string()).unwrap();
     age(&folder.join(".complete"), days);
     folder
 }
@@ -81,7 +83,8 @@ fn what_was_not_used_for_long_goes_and_the_rest_stays() {
     ];
     assert_eq!(names(&listed, "items"), all);
     let text = env.command(&["cache", "list"]).env("PATH", "/nowhere").output().unwrap().stdout;
-    assert!(String::from_utf8_lossy(&text).contains("python 3.11.7"));
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("python 3.11.7: six==1.17.0\n") && !text.contains("sha256"), "{text}");
 
     let (_, would) = json(&env, &["cache", "prune", "--dry-run"]);
     let going = vec![

@@ -84,6 +84,43 @@ fn anyone_can_recompute_an_integrity() {
 }
 
 #[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let env = data_processor();
+    for words in [
+        &["completions", "bash"][..],
+        &["--help"],
+        &["help", "run"],
+        &["schema", "manifest"],
+        &["tool", "list"],
+        &["tool", "list", "--json"],
+        &["chain", "data_processor"],
+        &["rules", "explain"],
+    ] {
+        let (read, write) = std::io::pipe().unwrap();
+        drop(read);
+        let output = env.command(words).stdout(write).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !told.contains("panicked"), "{words:?}: {told}");
+    }
+}
+
+#[test]
+fn help_in_front_is_help_behind() {
+    let env = TestEnvironment::bare();
+    for (front, behind) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "run"], &["run", "--help"]),
+        (&["help", "lock", "freeze"], &["lockfile", "freeze", "--help"]),
+    ] {
+        let (front, behind) = (env.run(front), env.run(behind));
+        assert_eq!((front.code, front.stdout), (0, behind.stdout));
+    }
+    let unknown = env.run(&["help", "fly"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("unrecognized subcommand 'fly'"), "{}", unknown.stderr);
+}
+
+#[test]
 fn shadowing_is_reported() {
     let env = TestEnvironment::new();
     env.write("tools/both.sh", "# kiwi: version: 2.0.0\necho project\n");

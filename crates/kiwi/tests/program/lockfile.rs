@@ -616,11 +616,17 @@ fn python_packages_are_pinned_with_their_hashes() {
         "{lock:#}"
     );
     assert_eq!(ok(&env, &["run", "sixes", "--locked"]).trim(), version);
+    let environments = || {
+        let folders = std::fs::read_dir(env.home().join(".ai/cache/python")).unwrap().flatten();
+        folders.filter(|entry| entry.path().join(".complete").exists()).count()
+    };
+    assert_eq!(environments(), 1, "what was frozen is there already");
 
     // Yesterday's agreement holds although the index has something newer.
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(&pin, "six==1.15.0")).unwrap();
     assert_eq!(ok(&env, &["run", "sixes", "--locked"]).trim(), "1.15.0");
+    assert_eq!(environments(), 2);
 
     // Other files under the same version are refused, and named.
     let other = format!("six==1.15.0 {}", kiwi_model::Digest::of(b"other"));

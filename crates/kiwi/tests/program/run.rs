@@ -84,6 +84,15 @@ fn a_node_tool_gets_the_packages_it_requires() {
     let (code, out) = env.json(&["run", "padded", "s=x"]);
     assert_eq!((code, &out["result"]), (0, &json!("  x")), "{out:#}");
 
+    // A file that does not say so in its name is a module all the same.
+    let one_file = "// kiwi: requires: [left-pad@1.3.0]\nimport pad from 'left-pad';\n";
+    env.write("tools/unsaid.js", format!("{one_file}export const execute = ({{s}}) => pad(s, 3);\n"));
+    env.write("tools/given.mjs", format!("{one_file}export default ({{s}}) => pad(s, 3);\n"));
+    for id in ["unsaid", "given"] {
+        let (code, out) = env.json(&["run", id, "s=x"]);
+        assert_eq!((code, &out["result"]), (0, &json!("  x")), "{out:#}");
+    }
+
     // What a tool itself puts into NODE_PATH stays in front.
     manifest("own", "own.js", "config: {env: {NODE_PATH: /own/modules}}\n");
     env.write(
@@ -178,6 +187,11 @@ fn parameters_come_from_everywhere() {
         env.run(&["run", "echo", "n=5", "--params", r#"{"n": 4, "s": "x"}"#]).stdout,
         "{\"n\":5,\"s\":\"x\"}\n"
     );
+    let (code, twice) = env.json(&["run", "echo", "n=5", "s=x", "n=6"]);
+    assert_eq!(
+        (code, &twice["error"]["kind"], &twice["error"]["message"]),
+        (2, &json!("invalid_params"), &json!("`n` is given twice"))
+    );
 }
 
 #[test]
@@ -269,6 +283,24 @@ fn a_module_need_not_say_so_in_its_name() {
     env.write("tools/asks.js", format!("console.error('asked');\nrequire({late:?});\n"));
     let ran = env.run(&["run", "asks"]);
     assert_eq!((ran.code, ran.stderr.matches("asked").count()), (1, 1), "{}", ran.stderr);
+}
+
+#[test]
+fn a_function_is_called_however_it_is_exported() {
+    let env = TestEnvironment::new();
+    for (id, text, printed) in [
+        ("alone.js", "module.exports = async ({n}) => `${n}!`;", "1!"),
+        ("default.mjs", "export default function ({n}) { return `${n}!`; }", "1!"),
+        ("inside.mjs", "export default { main: ({n}) => `${n}!` };", "1!"),
+        ("both.js", "module.exports = () => 'no'; module.exports.execute = ({n}) => `${n}!`;", "1!"),
+        ("class.js", "module.exports = class Helper {}; console.log('ran');", "ran"),
+        ("none.js", "exports.helper = 1; console.log('ran');", "ran"),
+    ] {
+        env.write(&format!("tools/{id}"), text);
+        let id = id.split('.').next().unwrap();
+        let ran = env.run(&["run", id, "n=1"]);
+        assert_eq!((ran.code, ran.stdout.trim()), (0, printed), "{id}: {}", ran.stderr);
+    }
 }
 
 #[test]

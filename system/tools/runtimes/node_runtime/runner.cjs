@@ -1,4 +1,4 @@
-// Starts a JavaScript tool: calls its `execute` or `main` with the parameters, or runs it as a script.
+// Starts a JavaScript tool: calls its `execute`, its `main` or what it exports with the parameters, or runs it as a script.
 // argv: node, this file, the verified file, the path it should believe it has, further arguments.
 // Parameters arrive as one JSON object on standard input.
 "use strict";
@@ -82,8 +82,9 @@ function findImported(shown) {
 // From where a name is looked for, one after the other.
 function origins({ beside, inside, shown }, name, parent) {
   const isBare = !/^(\.{0,2}\/|#|[a-z][a-z0-9+.-]*:)/i.test(name);
-  if (!isBare || !parent || inside.some((folder) => parent.startsWith(folder))) return [parent];
-  return [...beside, parent.startsWith("data:") ? shown : parent];
+  const from = parent && parent.startsWith("data:") ? shown : parent;
+  if (!isBare || !parent || inside.some((folder) => parent.startsWith(folder))) return [from];
+  return [...beside, from];
 }
 
 function imported(source) {
@@ -105,6 +106,20 @@ async function compiled(source, shown) {
   return tool.exports;
 }
 
+// Node finds out by itself that a file is a module. But then some versions load it in a way that asks nobody where its packages
+// are.
+function isModule(source, shown) {
+  if (/\.[cm][jt]s$/.test(shown)) return /\.m[jt]s$/.test(shown);
+  return folders.length > 0 && !isScript(source);
+}
+
+// What a tool is called by: its `execute`, its `main`, or the function that is all it exports.
+function callable(exported) {
+  if (!exported) return undefined;
+  const isFunction = (each) => typeof each === "function" && !/^class\b/.test(Function.prototype.toString.call(each));
+  return [exported.execute, exported.main, exported].find(isFunction);
+}
+
 function isScript(source) {
   try {
     vm.compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"]);
@@ -117,7 +132,6 @@ function isScript(source) {
 async function main() {
   const [verified, shown, ...rest] = process.argv.slice(2);
   process.argv.splice(1, process.argv.length - 1, shown, ...rest);
-  const isModule = /\.m[jt]s$/.test(shown);
   const inPlace = path.basename(verified) === path.basename(shown);
   if (folders.length > 0) {
     findRequired();
@@ -127,13 +141,12 @@ async function main() {
   let exported;
   if (inPlace) {
     exported = await import(pathToFileURL(verified).href);
-    exported = exported.default && !exported.execute && !exported.main ? exported.default : exported;
   } else {
     const source = javascript(fs.readFileSync(verified, "utf8"), shown);
-    exported = isModule ? await imported(source) : await compiled(source, shown);
+    exported = isModule(source, shown) ? await imported(source) : await compiled(source, shown);
   }
-  const call = exported && (exported.execute || exported.main);
-  if (typeof call !== "function") return;
+  const call = callable(exported) || callable(exported && exported.default);
+  if (!call) return;
   const raw = fs.readFileSync(0, "utf8");
   const result = await call(raw.trim() ? JSON.parse(raw) : {});
   if (result !== undefined) {

@@ -15,7 +15,7 @@ pub struct Args {
     #[arg(long = "type", value_name = "TYPE", default_value = "python")]
     kind: Kind,
     /// The folder below `.ai/tools/`.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     category: String,
 }
 
