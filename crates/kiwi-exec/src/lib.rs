@@ -71,7 +71,7 @@ pub use command::{Ended, run_to_end};
 pub use confinement::{Backend, Confinement, Limits, Network};
 pub use container::{
     ContainerEnd, ContainerError, ContainerWalls, Containers, Engine, EngineKind, ImageSource, KeptImage,
-    Leftover, container_main,
+    Leftover, container_main, telling,
 };
 pub use environment::{
     Environment, Environments, KeptEnvironment, KeptInterpreter, PinDifference, Progress, Wanted, Wish,

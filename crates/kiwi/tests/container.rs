@@ -77,6 +77,21 @@ fn a_secret_goes_in_and_no_image_of_its_memory_comes_out() {
 }
 
 #[test]
+fn a_command_that_the_image_lacks_is_named() {
+    let world = World::new();
+    for engine in ENGINES {
+        let id = world.tool(engine, "true", "");
+        let file = world.env.project().join(format!(".ai/tools/{id}.yaml"));
+        let text = std::fs::read_to_string(&file).unwrap().replace("/bin/sh, -c, ", "no-such-program, ");
+        std::fs::write(&file, text).unwrap();
+        let (code, outcome) = world.json(&["run", &id]);
+        assert_eq!((code, &outcome["error"]["kind"]), (1, &"tool_failed".into()), "{outcome}");
+        let message = outcome["error"]["message"].as_str().unwrap();
+        assert!(message.contains("no-such-program"), "{engine}: {message}");
+    }
+}
+
+#[test]
 fn what_is_to_be_mounted_is_there_before_anything_starts() {
     let world = World::new();
     let folder = world.env.project().join("shelf");

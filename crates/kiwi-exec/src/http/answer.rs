@@ -1,7 +1,9 @@
 //! What comes back.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use reqwest::header::{self, HeaderMap, HeaderValue};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::failure::{Failure, unreachable_because};
@@ -31,12 +33,14 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// As one JSON value; bytes that are no text lose what cannot be shown.
+    /// As one JSON value; bytes that are no text as `filesystem.read` gives them.
     pub fn into_value(self) -> Value {
         match self {
             Self::Json(value) => value,
             Self::Text(text) => Value::String(text),
-            Self::Bytes(bytes) => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
+            Self::Bytes(bytes) => {
+                json!({"content": BASE64.encode(&bytes), "bytes": bytes.len(), "encoding": "base64"})
+            }
         }
     }
 
@@ -52,12 +56,21 @@ impl Payload {
     fn read(bytes: Vec<u8>, headers: &HeaderMap) -> Self {
         let declared =
             headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let kind = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let declared = declared.to_ascii_lowercase();
+        let mut parts = declared.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
         let is_json = kind == "application/json" || kind == "text/json" || kind.ends_with("+json");
         if is_json && let Ok(value) = serde_json::from_slice(&bytes) {
             return Self::Json(value);
         }
-        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+        let charset = parts.find_map(|part| part.strip_prefix("charset="));
+        let is_latin = charset.is_some_and(|name| ["iso-8859-1", "latin1"].contains(&name.trim_matches('"')));
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            // Every byte of it is the character of that number.
+            Err(error) if is_latin => Self::Text(error.as_bytes().iter().copied().map(char::from).collect()),
+            Err(error) => Self::Bytes(error.into_bytes()),
+        }
     }
 }
 
@@ -98,4 +111,25 @@ pub(super) async fn read(
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = answer.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
     Ok(HttpResponse { status: status.as_u16(), headers, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_what_it_is_said_to_be_and_nothing_of_it_is_lost() {
+        let read = |kind: &'static str, bytes: &[u8]| {
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(kind))]);
+            Payload::read(bytes.to_vec(), &headers).into_value()
+        };
+        assert_eq!(read("application/problem+json; charset=utf-8", b"{\"a\": 1}"), json!({"a": 1}));
+        assert_eq!(read("application/json", b"{a"), json!("{a"));
+        assert_eq!(read("text/plain", "café".as_bytes()), json!("café"));
+        assert_eq!(read("text/plain; charset=\"ISO-8859-1\"", b"caf\xe9"), json!("café"));
+        assert_eq!(read("text/html;charset=latin1", "café".as_bytes()), json!("café"));
+        let plain = json!({"content": "iVBO/w==", "bytes": 4, "encoding": "base64"});
+        assert_eq!(read("image/png", b"\x89PN\xff"), plain);
+        assert_eq!(read("text/plain; charset=shift_jis", b"\x89PN\xff"), plain);
+    }
 }

@@ -3,7 +3,7 @@
 use kiwi_chain::{Form, ProcessCall, Tool};
 use kiwi_exec::{
     Confinement, Environment, ExecError, Exit, Finished, Limits, Network, Package, PackageForm, Process,
-    Progress, Stream,
+    Progress, Stream, telling,
 };
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
@@ -245,9 +245,9 @@ fn reply(finished: &Finished, hint: Option<String>) -> Reply {
     Reply { result: result_of(&finished.stdout), stderr, failure, ..Reply::default() }
 }
 
-/// The last line a tool wrote that says something: neither empty nor a frame of a stack trace.
+/// The last line a tool wrote that says something: neither where to read on nor a frame of a stack trace.
 fn last_words(stderr: &str) -> Option<&str> {
-    stderr.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("at "))
+    stderr.lines().rev().filter_map(telling).find(|line| !line.starts_with("at "))
 }
 
 /// What a tool printed: a JSON value if it is exactly one, else text.
