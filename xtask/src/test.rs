@@ -80,6 +80,8 @@ pub fn workspace(tally: &mut Tally, extra: &[(&str, &str)]) -> Result<()> {
             "fail",
             "--final-status-level",
             "skip",
+            "--test-threads",
+            &at_once().to_string(),
         ])
     } else {
         println!("   cargo-nextest is not here: `cargo test` runs the same tests, one program after another");
@@ -89,4 +91,10 @@ pub fn workspace(tally: &mut Tally, extra: &[(&str, &str)]) -> Result<()> {
         shell = shell.env(name, *value);
     }
     shell.watch(|line| tally.see(line))
+}
+
+/// How many tests run at once: a third of their time is waiting.
+fn at_once() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores + cores.div_ceil(2)
 }
