@@ -51,6 +51,7 @@ impl Dispatch {
             .collect();
         env.extend(std::mem::take(&mut wanted.env));
         env.extend(secrets.variables().map(|(name, secret)| (name, Text::literal(secret.expose()))));
+        put_modules_first(&mut env, call.plan().tools().first());
         let cwd = match self.working_folder(&wanted) {
             Ok(cwd) => cwd,
             Err(fault) => return refused(fault),
@@ -171,6 +172,14 @@ impl Dispatch {
             )),
         })?;
         Ok(self.project.join(text))
+    }
+}
+
+/// Shared modules come first on the search path: what a shell sources by its name alone is looked for there.
+fn put_modules_first(env: &mut BTreeMap<String, Text>, leaf: Option<&Arc<Tool>>) {
+    let has_modules = leaf.is_some_and(|leaf| !leaf.manifest.lib_imports.is_empty());
+    if let Some(path) = env.get_mut("PATH").filter(|_| has_modules) {
+        path.0.splice(0..0, [Piece::Folder { link: 0 }, Piece::Literal("/lib:".into())]);
     }
 }
 

@@ -286,6 +286,27 @@ fn a_module_need_not_say_so_in_its_name() {
 }
 
 #[test]
+fn shared_modules_are_on_the_path_of_every_language() {
+    let env = TestEnvironment::new();
+    env.write("tools/lib/units.py", "DOZEN = 12\n");
+    env.write("tools/lib/units.sh", "DOZEN=12\n");
+    env.write("tools/lib/units.js", "exports.DOZEN = 12;\n");
+    env.write("tools/py/tool.yaml", "tool_id: py\nversion: \"1.0.0\"\ntool_type: script\nexecutor: python_runtime\nentrypoint: main.py\nlib_imports: [units]\n");
+    env.write("tools/py/main.py", "import units\ndef execute():\n    return units.DOZEN\n");
+    env.write("tools/sh.sh", "# kiwi: lib_imports: [units.sh]\nsource units.sh\necho \"$DOZEN\"\n");
+    let named = "// kiwi: lib_imports: [units.js]\n";
+    env.write("tools/js.js", format!("{named}exports.execute = () => require('units').DOZEN;\n"));
+    let module = "import units from 'units';\nexport const execute = () => units.DOZEN;\n";
+    env.write("tools/mjs.mjs", format!("{named}{module}"));
+    for id in ["py", "sh", "js", "mjs"] {
+        for level in ["standard", "restricted"] {
+            let ran = env.run(&["run", id, "--isolation", level]);
+            assert_eq!((ran.code, ran.stdout.trim()), (0, "12"), "{id} at {level}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_function_is_called_however_it_is_exported() {
     let env = TestEnvironment::new();
     for (id, text, printed) in [

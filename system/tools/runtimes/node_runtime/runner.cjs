@@ -24,9 +24,10 @@ function javascript(source, shown) {
   }
 }
 
-// The packages a tool requires lie in the folders of NODE_PATH. They come before any `node_modules` that happens to lie
-// above the tool: what was installed for it is what it gets.
-const folders = (process.env.NODE_PATH || "").split(path.delimiter).filter((folder) => {
+// The packages a tool requires lie in the folders of NODE_PATH, and shared modules in its own `lib`. They come before any
+// `node_modules` that happens to lie above the tool: what was installed for it is what it gets.
+const lib = path.join(path.dirname(process.argv[2]), "lib");
+const folders = [lib, ...(process.env.NODE_PATH || "").split(path.delimiter)].filter((folder) => {
   return path.isAbsolute(folder) && fs.existsSync(folder);
 }).map((folder) => fs.realpathSync(folder));
 
@@ -43,10 +44,13 @@ function findImported(shown) {
   const known = folders.filter((folder) => path.basename(folder) === "node_modules");
   const beside = known.map((folder) => url(path.join(path.dirname(folder), "tool.mjs")));
   const inside = known.map((folder) => url(folder) + "/");
-  const data = { beside, inside, shown: url(shown) };
+  const data = { beside, inside, shown: url(shown), modules: shared(url) };
   if (typeof Module.registerHooks === "function") {
     Module.registerHooks({
-      resolve(name, context, next) {
+      resolve(asked, context, next) {
+        // `require` comes by here too, and has found its own way.
+        const isImport = context.conditions.includes("import");
+        const name = isImport && Object.hasOwn(data.modules, asked) ? data.modules[asked] : asked;
         let missing;
         for (const parentURL of origins(data, name, context.parentURL)) {
           try {
@@ -63,7 +67,8 @@ function findImported(shown) {
     // Before Node 22.15 names are resolved on a thread of their own, which shares nothing with this one.
     const hook = `const data = ${JSON.stringify(data)};
       ${origins}
-      export async function resolve(name, context, next) {
+      export async function resolve(asked, context, next) {
+        const name = Object.hasOwn(data.modules, asked) ? data.modules[asked] : asked;
         let missing;
         for (const parentURL of origins(data, name, context.parentURL)) {
           try {
@@ -77,6 +82,13 @@ function findImported(shown) {
       }`;
     Module.register("data:text/javascript," + encodeURIComponent(hook));
   }
+}
+
+// Where shared modules are, by their names: `import` itself looks for whole packages only.
+function shared(url) {
+  const files = fs.existsSync(lib) ? fs.readdirSync(lib).filter((file) => /\.[cm]?[jt]s$/.test(file)) : [];
+  const named = (file) => [file, file.replace(/\.[^.]*$/, "")].map((name) => [name, url(path.join(lib, file))]);
+  return Object.fromEntries(files.flatMap(named));
 }
 
 // From where a name is looked for, one after the other.
