@@ -1,7 +1,7 @@
 //! Calls through the real program: what is printed, what is recorded, what is left behind.
 
-use crate::support::TestEnvironment;
 use crate::support::server::Server;
+use crate::support::{TestEnvironment, write};
 use serde_json::{Value, json};
 
 const DATA_PROCESSOR: &str = "tool_id: data_processor\nversion: \"2.1.0\"\ntool_type: script\nexecutor: python_runtime\nmanifest:\n  language: python\n  entrypoint: process_data.py\nconfig:\n  timeout: 1800\n  env:\n    PYTHONPATH: \"/app/lib\"\n";
@@ -304,6 +304,39 @@ fn shared_modules_are_on_the_path_of_every_language() {
             assert_eq!((ran.code, ran.stdout.trim()), (0, "12"), "{id} at {level}: {}", ran.stderr);
         }
     }
+}
+
+#[test]
+fn shared_modules_of_node_hide_neither_node_nor_what_packages_use() {
+    let env = TestEnvironment::new();
+    for (name, text) in [
+        ("util.mjs", "export default 'shared';\n"),
+        ("inner.js", "exports.from = 'shared';\n"),
+        ("uses.js", "exports.from = require('outer').from;\n"),
+        ("shapes/index.mjs", "export default 'folder';\n"),
+    ] {
+        env.write(&format!("tools/lib/{name}"), text);
+    }
+    let packages = env.project().join("of_mine/node_modules");
+    for (name, text) in [
+        ("outer/index.js", "exports.from = require('inner').from;\n"),
+        ("inner/index.js", "exports.from = 'package';\n"),
+    ] {
+        write(&packages.join(name), text);
+    }
+    let head = format!(
+        "// kiwi: lib_imports: [util.mjs, inner, uses, shapes]\n// kiwi: config: {{env: {{NODE_PATH: {:?}}}}}\n",
+        packages.display()
+    );
+    let call = "typeof util.inspect, inner.from, outer.from, uses.from";
+    let asked = "import util from 'util';\nimport inner from 'inner';\nimport outer from 'outer';\nimport uses from 'uses';\nimport shapes from 'shapes';\n";
+    env.write("tools/asks.mjs", format!("{head}{asked}export const execute = () => [{call}, shapes];\n"));
+    let (_, out) = env.json(&["run", "asks"]);
+    assert_eq!(out["result"], json!(["function", "shared", "package", "package", "folder"]), "{out:#}");
+    let asked = "const [util, inner, outer, uses] = ['util', 'inner', 'outer', 'uses'].map(require);\n";
+    env.write("tools/requires.js", format!("{head}{asked}exports.execute = () => [{call}];\n"));
+    let (_, out) = env.json(&["run", "requires"]);
+    assert_eq!(out["result"], json!(["function", "shared", "package", "package"]), "{out:#}");
 }
 
 #[test]

@@ -27,30 +27,42 @@ function javascript(source, shown) {
 // The packages a tool requires lie in the folders of NODE_PATH, and shared modules in its own `lib`. They come before any
 // `node_modules` that happens to lie above the tool: what was installed for it is what it gets.
 const lib = path.join(path.dirname(process.argv[2]), "lib");
-const folders = [lib, ...(process.env.NODE_PATH || "").split(path.delimiter)].filter((folder) => {
+const modules = shared();
+const packages = (process.env.NODE_PATH || "").split(path.delimiter).filter((folder) => {
   return path.isAbsolute(folder) && fs.existsSync(folder);
 }).map((folder) => fs.realpathSync(folder));
+const folders = [...(modules.length > 0 ? [fs.realpathSync(lib)] : []), ...packages];
+
+// The files of shared modules, by the names that mean them. What Node has under a name is what Node gives.
+function shared() {
+  if (!fs.existsSync(lib)) return [];
+  const named = (file) => [file, file.replace(/\.[^.]*$/, "")].map((name) => [name, path.join(lib, file)]);
+  const inside = (folder) => ["index.js", "index.mjs"].map((file) => [folder, path.join(lib, folder, file)]);
+  const found = fs.readdirSync(lib).flatMap((name) => (/\.[cm]?[jt]s$/.test(name) ? named(name) : inside(name)));
+  return found.filter(([name, file]) => !Module.builtinModules.includes(name) && fs.existsSync(file));
+}
 
 function findRequired() {
   const plain = Module._nodeModulePaths;
   // Packages themselves look beside each other first, as always.
-  const isInside = (from) => folders.some((folder) => `${from}/`.startsWith(`${folder}/`));
+  const isInside = (from) => packages.some((folder) => `${from}/`.startsWith(`${folder}/`));
   Module._nodeModulePaths = (from) => (isInside(from) ? plain(from) : [...folders, ...plain(from)]);
 }
 
 // `import` does not know NODE_PATH; and from verified bytes, which have no place, it would find nothing at all.
 function findImported(shown) {
   const url = (file) => pathToFileURL(file).href;
-  const known = folders.filter((folder) => path.basename(folder) === "node_modules");
+  const known = packages.filter((folder) => path.basename(folder) === "node_modules");
   const beside = known.map((folder) => url(path.join(path.dirname(folder), "tool.mjs")));
   const inside = known.map((folder) => url(folder) + "/");
-  const data = { beside, inside, shown: url(shown), modules: shared(url) };
+  // Of shared modules `import` would find whole packages only.
+  const places = Object.fromEntries(modules.map(([name, file]) => [name, url(file)]));
+  const data = { beside, inside, shown: url(shown), places };
   if (typeof Module.registerHooks === "function") {
     Module.registerHooks({
       resolve(asked, context, next) {
-        // `require` comes by here too, and has found its own way.
-        const isImport = context.conditions.includes("import");
-        const name = isImport && Object.hasOwn(data.modules, asked) ? data.modules[asked] : asked;
+        // `require` comes by here too, and finds its own way.
+        const name = context.conditions.includes("import") ? meant(data, asked, context.parentURL) : asked;
         let missing;
         for (const parentURL of origins(data, name, context.parentURL)) {
           try {
@@ -67,8 +79,9 @@ function findImported(shown) {
     // Before Node 22.15 names are resolved on a thread of their own, which shares nothing with this one.
     const hook = `const data = ${JSON.stringify(data)};
       ${origins}
+      ${meant}
       export async function resolve(asked, context, next) {
-        const name = Object.hasOwn(data.modules, asked) ? data.modules[asked] : asked;
+        const name = meant(data, asked, context.parentURL);
         let missing;
         for (const parentURL of origins(data, name, context.parentURL)) {
           try {
@@ -84,11 +97,10 @@ function findImported(shown) {
   }
 }
 
-// Where shared modules are, by their names: `import` itself looks for whole packages only.
-function shared(url) {
-  const files = fs.existsSync(lib) ? fs.readdirSync(lib).filter((file) => /\.[cm]?[jt]s$/.test(file)) : [];
-  const named = (file) => [file, file.replace(/\.[^.]*$/, "")].map((name) => [name, url(path.join(lib, file))]);
-  return Object.fromEntries(files.flatMap(named));
+// What a name stands for. Packages know nothing of the tool's modules.
+function meant({ inside, places }, name, parent) {
+  const isPackage = parent && inside.some((folder) => parent.startsWith(folder));
+  return !isPackage && Object.hasOwn(places, name) ? places[name] : name;
 }
 
 // From where a name is looked for, one after the other.
@@ -147,8 +159,9 @@ async function main() {
   const inPlace = path.basename(verified) === path.basename(shown);
   if (folders.length > 0) {
     findRequired();
-    // A single file that never says `import` is spared the cost.
-    if (inPlace || /\bimport\b/.test(fs.readFileSync(verified, "utf8"))) findImported(shown);
+    // A file that never says `import` is spared the cost; where there are packages, files beside it may say so.
+    const mayImport = (inPlace && packages.length > 0) || /\bimport\b/.test(fs.readFileSync(verified, "utf8"));
+    if (mayImport) findImported(shown);
   }
   let exported;
   if (inPlace) {
