@@ -3,7 +3,8 @@
 use kiwi_model::record::Line;
 use kiwi_model::{ErrorKind, Fault};
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,6 +31,17 @@ pub struct AuditLine {
     pub text: String,
     /// What it says.
     pub line: Line,
+}
+
+impl AuditLine {
+    fn call(&self) -> Option<&str> {
+        self.line.record.call.as_deref()
+    }
+
+    /// What it is known by: its call, or itself where it belongs to none.
+    fn name(&self) -> String {
+        self.call().map_or_else(|| self.line.hash.hex(), str::to_owned)
+    }
 }
 
 impl Kernel {
@@ -115,31 +127,25 @@ impl Audit {
     }
 
     /// The lines of a session, or of a call: by its id, or by the hash of one of its lines. A beginning of eight
-    /// characters or more will do.
+    /// characters or more will do where it is the beginning of one.
     pub fn show(&self, what: &str) -> Result<Vec<AuditLine>, Fault> {
-        let lines = self.lines()?;
+        let mut lines = self.lines()?;
         let bare = what.strip_prefix("sha256:").unwrap_or(what);
         let is = |whole: &str| whole == bare || (bare.len() >= 8 && whole.starts_with(bare));
-        let of_session: Vec<&AuditLine> = lines.iter().filter(|line| is(&line.line.record.session)).collect();
-        let found = if of_session.is_empty() {
-            let meant = lines
-                .iter()
-                .find(|line| line.line.record.call.as_deref().is_some_and(is) || is(&line.line.hash.hex()));
-            let call = meant.and_then(|line| line.line.record.call.as_deref());
-            let is_meant = |line: &&AuditLine| match call {
-                Some(call) => line.line.record.call.as_deref() == Some(call),
-                None => meant.is_some_and(|meant| meant.line.hash == line.line.hash),
-            };
-            lines.iter().filter(is_meant).collect()
-        } else {
-            of_session
-        };
-        if found.is_empty() {
+        let sessions = lines.iter().map(|line| &line.line.record.session).filter(|session| is(session));
+        if let Some(session) = only("sessions", what, sessions)? {
+            lines.retain(|line| line.line.record.session == session);
+            return Ok(lines);
+        }
+        let is_named = |line: &&AuditLine| line.call().is_some_and(is) || is(&line.line.hash.hex());
+        let names: Vec<String> = lines.iter().filter(is_named).map(AuditLine::name).collect();
+        let Some(name) = only("calls", what, names.iter())? else {
             let message = format!("the log has no session and no call `{what}`");
             return Err(Fault::new(ErrorKind::NotFound, message)
                 .with_hint("`kiwi audit tail --json` shows what it has"));
-        }
-        Ok(found.into_iter().cloned().collect())
+        };
+        lines.retain(|line| line.name() == name);
+        Ok(lines)
     }
 
     /// Whole entries of the journal from a place on, and where they end.
@@ -183,6 +189,24 @@ impl Audit {
         names.sort();
         Ok(names)
     }
+}
+
+/// The one that a beginning stands for, if there is one at all.
+fn only<'a>(
+    kind: &str,
+    beginning: &str,
+    all: impl Iterator<Item = &'a String>,
+) -> Result<Option<String>, Fault> {
+    let all: BTreeSet<&String> = all.collect();
+    if all.len() > 1 {
+        return Err(Fault::new(
+            ErrorKind::Ambiguous,
+            format!("{} {kind} begin with `{beginning}`", all.len()),
+        )
+        .with_hint("type more of it: `kiwi audit tail --json` shows them whole")
+        .with_details(json!({ kind: all })));
+    }
+    Ok(all.first().map(|only| (*only).clone()))
 }
 
 /// What a reader needs of an entry; whether the entry is good is not for readers to say.

@@ -62,6 +62,15 @@ fn the_log_of_a_project_is_read_in_every_way() {
         assert_eq!((code, shown["records"].as_array().unwrap().len()), (0, 2), "{what}");
         assert_eq!(shown["records"][0], *first);
     }
+    // Sessions of the same minute begin alike: of three at least two.
+    let mut sessions: Vec<&str> =
+        out["records"].as_array().unwrap().iter().map(|it| it["session"].as_str().unwrap()).collect();
+    sessions.dedup();
+    let alike = sessions.windows(2).find(|pair| pair[0][..8] == pair[1][..8]).unwrap();
+    let (code, several) = env.json(&["audit", "show", &alike[0][..8]]);
+    assert_eq!((code, &several["error"]["kind"]), (2, &json!("ambiguous")));
+    let listed = several["error"]["details"]["sessions"].as_array().unwrap();
+    assert!(alike.iter().all(|session| listed.contains(&json!(session))), "{listed:?}");
     let (code, missing) = env.json(&["audit", "show", "nobody"]);
     assert_eq!((code, &missing["error"]["kind"]), (2, &json!("not_found")));
 

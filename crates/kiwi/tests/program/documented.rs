@@ -1,8 +1,9 @@
 //! What the documentation shows is what happens: its files are written and its commands typed, in order, and what each of
 //! them answers is held against what is shown.
 //!
-//! In what is shown `…` stands for anything, a time for any time, and the name of a question or a grant for whatever name
-//! it gets, which is the same wherever it is shown again. A command of which no answer is shown need only succeed.
+//! In what is shown `…` stands for anything, alone on a line for any lines; a time for any time; and the name of a question
+//! or a grant for whatever name it gets, which is the same wherever it is shown again. A command of which no answer is
+//! shown need only succeed. Who is asked for a secret types one.
 
 use crate::support::{TestEnvironment, write};
 use regex_lite::{Captures, Regex};
@@ -10,8 +11,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What stays, asks a person, or reaches beyond this machine.
-const NOT_TYPED: [&str; 8] = [
+const NOT_TYPED: [&str; 9] = [
     "cargo ",
+    "kiwi auth login",
     "kiwi serve",
     "kiwi mcp install",
     "kiwi mcp add",
@@ -50,6 +52,18 @@ fn rules_the_gate_and_approvals() {
 }
 
 #[test]
+fn what_is_refused() {
+    let mut reader = Reader::new();
+    reader.run("kiwi init && git init --quiet");
+    reader.has_deploy();
+    reader.only_shown = &["~/.ai/config/kiwi.toml"];
+    reader.follow("docs/src/guide/rules.md");
+    write(&reader.env.home().join(".ai/config/kiwi.toml"), "[rates.\"shell.run\"]\nminute = 1\n");
+    reader.run("kiwi run shell.run command='git status --short'");
+    reader.follow("docs/src/guide/errors.md");
+}
+
+#[test]
 fn permissions() {
     let mut reader = Reader::new();
     reader.run("kiwi init");
@@ -65,6 +79,62 @@ fn a_runtime() {
     reader.follow("docs/src/guide/runtimes.md");
     reader.run("kiwi tool check upper");
     reader.types("kiwi run upper text=loud", &["LOUD"]);
+}
+
+#[test]
+fn lockfiles() {
+    let mut reader = Reader::new();
+    reader.has_report();
+    reader.run("git init --quiet && git config user.name me && git config user.email me@localhost");
+    reader.follow("docs/src/guide/lockfiles.md");
+}
+
+#[test]
+fn secrets() {
+    Reader::new().follow("docs/src/guide/secrets.md");
+}
+
+#[test]
+fn isolation() {
+    let mut reader = Reader::new();
+    reader.has_report();
+    reader.only_shown = &["~/.ai/config/kiwi.toml"];
+    reader.follow("docs/src/guide/isolation.md");
+}
+
+#[test]
+fn the_audit_log() {
+    let mut reader = Reader::new();
+    reader.run("kiwi init");
+    reader.follow("docs/src/guide/audit.md");
+    let records = "import sys\nfor text in sys.stdin:\n    exec(open('check.py').read())\n";
+    write(&reader.env.project().join("each.py"), records);
+    reader.run("cat .ai/logs/audit/*/*.jsonl | python3 each.py");
+}
+
+#[test]
+fn identities() {
+    let mut reader = Reader::new();
+    reader.run("kiwi init");
+    reader.follow("docs/src/guide/manifests.md");
+    reader.run("python3 identity.py hello");
+}
+
+#[test]
+fn scripting() {
+    let mut reader = Reader::new();
+    reader.env.write(
+        "tools/shout.sh",
+        "#!/usr/bin/env bash\n# kiwi: version: \"1.0.0\"\necho \"${KIWI_PARAM_TEXT^^}\"\n",
+    );
+    reader.follow("docs/src/guide/scripting.md");
+}
+
+#[test]
+fn searching() {
+    let mut reader = Reader::new();
+    reader.run("kiwi init");
+    reader.follow("docs/src/guide/search.md");
 }
 
 /// Somebody who does what a page says.
@@ -92,6 +162,18 @@ impl Reader {
             "tools/deploy/deploy.sh",
             "#!/usr/bin/env bash\necho \"deployed to $KIWI_PARAM_TARGET\"\n",
         );
+    }
+
+    /// And the tool that others speak of, with a table to report on.
+    fn has_report(&self) {
+        let manifest = "tool_id: report\nversion: \"1.2.0\"\ntool_type: python\nentrypoint: main.py\n\
+            parameters:\n  - {name: path, required: true}\npermissions: {filesystem_read: [\"{path}\"]}\n";
+        self.env.write("tools/data/report/tool.yaml", manifest);
+        self.env.write(
+            "tools/data/report/main.py",
+            "def execute(path):\n    return len(open(path).readlines())\n",
+        );
+        write(&self.env.project().join("data/q3.csv"), "city,sold\nBern,3\n");
     }
 
     fn follow(&mut self, page: &str) {
@@ -127,8 +209,7 @@ impl Reader {
     fn types(&mut self, command: &str, answer: &[&str]) {
         let told = self.shell(command);
         let lines: Vec<&str> = told.lines().map(str::trim_end).collect();
-        let is_so = lines.len() == answer.len()
-            && lines.iter().zip(answer).all(|(line, shown)| self.recognises(line, shown));
+        let is_so = self.recognises_all(&lines, answer);
         assert!(is_so, "`{command}` is shown to answer\n{}\nand answers\n{told}", answer.join("\n"));
     }
 
@@ -139,11 +220,24 @@ impl Reader {
         });
         let program = PathBuf::from(env!("CARGO_BIN_EXE_kiwi"));
         let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-        let script = format!("exec 2>&1; (exit {}); {command}", self.last);
+        let script = format!("exec 2>&1 <<<'a secret'; (exit {}); {command}", self.last);
         let mut shell = self.env.start("bash", &["-c", &script]);
         let output = shell.env("PATH", path).env("USER", "me").output().unwrap();
         self.last = output.status.code().unwrap_or(-1);
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn recognises_all(&mut self, lines: &[&str], shown: &[&str]) -> bool {
+        match (lines, shown) {
+            ([], []) => true,
+            (_, ["…", rest @ ..]) => {
+                (0..=lines.len()).any(|skipped| self.recognises_all(&lines[skipped..], rest))
+            }
+            ([line, lines @ ..], [first, rest @ ..]) => {
+                self.recognises(line, first) && self.recognises_all(lines, rest)
+            }
+            _ => false,
+        }
     }
 
     /// Whether a line is what is shown. What a name stands for is remembered.
@@ -193,6 +287,7 @@ fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let (mut before, mut is_over, mut lines) = (String::new(), true, page.lines());
     while let Some(line) = lines.next() {
+        let (indent, line) = line.split_at(line.len() - line.trim_start().len());
         let Some(kind) = line.strip_prefix("```") else {
             if !line.is_empty() && std::mem::take(&mut is_over) {
                 before.clear();
@@ -201,7 +296,8 @@ fn steps(page: &str) -> Vec<Step> {
             before.push_str(line);
             continue;
         };
-        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let inside = lines.by_ref().map(|line| line.strip_prefix(indent).unwrap_or(line));
+        let block: Vec<&str> = inside.take_while(|line| *line != "```").collect();
         if kind == "console" {
             steps.extend(commands(&block));
         } else if let Some(path) = path(&block, &before) {

@@ -8,7 +8,8 @@ use crate::printer;
 /// Show every record of a session, or of one call.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The id of a session or a call, or the hash of a record; the first eight characters will do.
+    /// The id of a session or a call, or the hash of a record; a beginning of eight characters
+    /// or more will do where it is the beginning of one.
     #[arg(value_name = "SESSION|CALL")]
     what: String,
     /// Print one JSON object.
