@@ -28,10 +28,16 @@ fn main() -> ExitCode {
         Some(builtin::ARGUMENT) => return builtin::main(words),
         _ => {}
     }
-    let cli = match Cli::read(&std::env::args_os().collect::<Vec<_>>()) {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
+    let code = match Cli::read(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(cli) => answer(cli),
+        Err(error) => usage(&error),
     };
+    let Some(fault) = printer::lost() else { return code };
+    printer::fault(&fault);
+    ExitCode::from(fault.kind.exit_code())
+}
+
+fn answer(cli: Cli) -> ExitCode {
     let json = cli.command.json();
     match dispatch(cli) {
         Ok(code) => code,
@@ -61,7 +67,9 @@ fn usage(error: &clap::Error) -> ExitCode {
         );
         return ExitCode::from(ErrorKind::Usage.exit_code());
     }
-    // Nothing to do about a terminal that cannot be written to.
-    let _ = error.print();
+    let shown = error.print();
+    if !error.use_stderr() {
+        printer::written(shown);
+    }
     ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 })
 }

@@ -3,10 +3,11 @@
 
 use anstream::{eprint, eprintln};
 use anstyle::{AnsiColor, Style};
-use kiwi_model::{Fault, Status};
+use kiwi_model::{ErrorKind, Fault, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io::{IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
 
 /// Good.
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -29,15 +30,36 @@ pub fn mark(ok: bool) -> String {
     if ok { paint(GOOD, "✓") } else { paint(BAD, "✗") }
 }
 
+/// Why data could not be written, the first time.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Whether data was written. What a command does, it does anyway; a closed pipe is the reader's choice, and anything else
+/// is told at the end.
+pub fn written(outcome: io::Result<()>) -> bool {
+    let Err(error) = outcome else { return true };
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        let _ = LOST.set(error);
+    }
+    false
+}
+
+/// What a command that printed says of data that could not be written.
+pub fn lost() -> Option<Fault> {
+    let error = LOST.get()?;
+    Some(
+        Fault::new(ErrorKind::Internal, format!("not all of the output could be written: {error}"))
+            .with_hint("what was done is done; only showing it failed"),
+    )
+}
+
 /// A line of data.
 pub fn line(text: impl std::fmt::Display) {
-    // A closed pipe is the reader's choice; what the command does, it does anyway.
-    let _ = writeln!(anstream::stdout(), "{text}");
+    written(writeln!(anstream::stdout(), "{text}"));
 }
 
 /// Lines of data as they come, as long as somebody reads them. Says how many there were.
 pub fn lines(lines: impl Iterator<Item = String>) -> usize {
-    let mut out = anstream::AutoStream::auto(std::io::stdout());
+    let mut out = anstream::AutoStream::auto(io::stdout());
     let mut text = String::new();
     let mut count = 0;
     for line in lines {
@@ -45,13 +67,13 @@ pub fn lines(lines: impl Iterator<Item = String>) -> usize {
         text.push('\n');
         count += 1;
         if text.len() > 8192 {
-            if out.write_all(text.as_bytes()).is_err() {
+            if !written(out.write_all(text.as_bytes())) {
                 return count;
             }
             text.clear();
         }
     }
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     count
 }
 
@@ -88,9 +110,9 @@ pub fn json(value: &impl Serialize) {
 
 /// One JSON object with one list in it, item by item as they come.
 pub fn json_list(name: &str, items: impl Iterator<Item = Value>) {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = io::BufWriter::new(io::stdout().lock());
     let mut separator = "";
-    let write = || -> std::io::Result<()> {
+    let write = || -> io::Result<()> {
         write!(out, "{{\"status\": \"success\", {}: [", json!(name))?;
         for item in items {
             write!(out, "{separator}\n  {item}")?;
@@ -99,8 +121,7 @@ pub fn json_list(name: &str, items: impl Iterator<Item = Value>) {
         writeln!(out, "\n]}}")?;
         out.flush()
     };
-    // A closed pipe is the reader's choice.
-    let _ = write();
+    written(write());
 }
 
 /// Counts long work aloud: in place on a terminal, else a line now and then. Short work is not worth a word.
@@ -116,7 +137,7 @@ impl Counter {
 
     /// Counts this kind of work.
     pub fn new(what: &'static str) -> Self {
-        Self { what, told: 0, in_place: std::io::stderr().is_terminal() }
+        Self { what, told: 0, in_place: io::stderr().is_terminal() }
     }
 
     /// How far the work has come.
@@ -152,14 +173,13 @@ pub fn with_status(mut object: Value, fault: Option<&Fault>) -> Value {
 
 /// Bytes of a running tool, as they come.
 pub fn stream(to_stdout: bool, bytes: &[u8]) {
-    // A closed pipe is the reader's choice; the call goes on and its record tells how it ended.
-    let _ = if to_stdout {
-        let mut out = std::io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush())
+    if to_stdout {
+        let mut out = io::stdout().lock();
+        written(out.write_all(bytes).and_then(|()| out.flush()));
     } else {
-        let mut err = std::io::stderr().lock();
-        err.write_all(bytes)
-    };
+        // Nothing to do about it, and nowhere to say so.
+        let _ = io::stderr().lock().write_all(bytes);
+    }
 }
 
 /// Columns, padded to the widest cell; styles do not count.

@@ -155,12 +155,11 @@ impl Args {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         for line in BufReader::new(source).lines() {
             let found = find(&line.map_err(unreadable)?)?;
-            // A closed pipe is the reader's choice.
-            if writeln!(out, "{}", self.answer(&found)).is_err() {
+            if !printer::written(writeln!(out, "{}", self.answer(&found))) {
                 break;
             }
         }
-        let _ = out.flush();
+        printer::written(out.flush());
         Ok(ExitCode::SUCCESS)
     }
 

@@ -105,6 +105,34 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let env = data_processor();
+    env.write("tools/say.sh", "echo said\n");
+    std::fs::write(env.project().join("queries"), "say\n").unwrap();
+    for words in [
+        &["completions", "bash"][..],
+        &["--help"],
+        &["tool", "list"],
+        &["tool", "list", "--json"],
+        &["audit", "tail", "--json"],
+        &["search", "--batch", "queries"],
+        &["run", "say"],
+        &["run", "say", "--json"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = env.command(words).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(70), "{words:?}: {told}");
+        assert!(told.contains("not all of the output could be written: No space left"), "{words:?}: {told}");
+    }
+    assert_eq!(
+        env.json(&["audit", "tail"]).1["records"].as_array().unwrap().len(),
+        4,
+        "both calls were made"
+    );
+}
+
+#[test]
 fn help_in_front_is_help_behind() {
     let env = TestEnvironment::bare();
     for (front, behind) in [
