@@ -3,7 +3,7 @@
 use kiwi_model::Isolation;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use crate::error::ExecError;
@@ -38,10 +38,18 @@ impl Input {
 pub struct Asked<'a> {
     pub process: Process,
     pub input: Input,
-    /// A descriptor that stays open until everything has ended.
-    pub held: Option<BorrowedFd<'a>>,
+    pub held: Held<'a>,
     /// A launcher that waits for its orders already.
     pub ahead: Option<Started>,
+}
+
+/// What is held until everything has ended, even if Kiwi itself is killed.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Held<'a> {
+    /// A lock: it stays open so long.
+    pub lock: Option<BorrowedFd<'a>>,
+    /// A folder that is removed, under the lock, when the process is ended before it has ended by itself.
+    pub scrap: Option<&'a Path>,
 }
 
 /// A process whose launcher knows everything.
@@ -100,6 +108,7 @@ impl Launcher {
         };
         let has_snapshot = placement.snapshot().is_some();
         launch.stdin = !matches!(input, Input::Nothing);
+        launch.scrap = held.scrap.map(Raw::of);
         let Process { cwd, packages, .. } = process;
 
         let told = async {
@@ -128,7 +137,7 @@ impl Launcher {
             let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
             let (proxy, channel) = proxy.unzip();
             let owned: Vec<OwnedFd> = stdin.into_iter().chain(sealed).chain(channel).collect();
-            let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held).collect();
+            let descriptors: Vec<BorrowedFd<'_>> = owned.iter().map(AsFd::as_fd).chain(held.lock).collect();
             running.tell(&framed(&launch)?, &descriptors).await?;
             Ok(proxy)
         };

@@ -59,6 +59,7 @@ impl Order {
             confined: process.isolation != Isolation::Trusted,
             has_secrets: process.has_secrets,
             limits: process.confinement.limits,
+            scrap: None,
             sandbox,
         };
         Ok(Self { launch, placement })

@@ -1,11 +1,10 @@
 //! Running one process from beginning to end: the `subprocess` primitive.
 
-use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::begin::{Asked, Begun, Input, Ordered};
+use crate::begin::{Asked, Begun, Held, Input, Ordered};
 use crate::capture::Capture;
 use crate::error::ExecError;
 use crate::process::{Finished, Launcher, Process, Stream, Watch};
@@ -23,14 +22,14 @@ impl Launcher {
         watch: &dyn Watch,
         cancel: impl Future<Output = ()>,
     ) -> Result<Finished, ExecError> {
-        self.run_holding(process, None, watch, cancel).await
+        self.run_holding(process, Held::default(), watch, cancel).await
     }
 
-    /// The same, with a descriptor that stays open until everything has ended, even if Kiwi itself is killed: a lock.
+    /// The same, with something that is held until everything has ended.
     pub(crate) async fn run_holding(
         &self,
         process: Process,
-        held: Option<BorrowedFd<'_>>,
+        held: Held<'_>,
         watch: &dyn Watch,
         cancel: impl Future<Output = ()>,
     ) -> Result<Finished, ExecError> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 
-use crate::begin::{Asked, Begun, Input, Ordered};
+use crate::begin::{Asked, Begun, Held, Input, Ordered};
 use crate::capture::{Read, read_there, read_told};
 use crate::error::ExecError;
 use crate::process::{Exit, Launcher, Process};
@@ -48,7 +48,7 @@ impl Launcher {
         let refused = || ExecError::io("make a pipe for the process");
         let (theirs, ours) = io::pipe().map_err(refused())?;
         let input = Sender::from_owned_fd(ours.into()).map_err(refused())?;
-        let asked = Asked { process, input: Input::Pipe(theirs.into()), held: None, ahead: None };
+        let asked = Asked { process, input: Input::Pipe(theirs.into()), held: Held::default(), ahead: None };
         let begun = self.begin(asked, pin!(std::future::pending())).await?;
         let Begun { running, pipes, proxy, order } = begun;
         let streams = receiver(pipes.stdout).and_then(|out| Ok((out, receiver(pipes.stderr)?)));

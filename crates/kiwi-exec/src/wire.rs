@@ -57,6 +57,8 @@ pub struct Launch {
     pub has_secrets: bool,
     /// What it may use.
     pub limits: Limits,
+    /// A folder that is of no use to anybody when this does not come to an end of its own.
+    pub scrap: Option<Raw>,
     /// The walls around it, if any. The descriptor for its proxy follows the files.
     pub sandbox: Option<Sandbox>,
 }
@@ -344,6 +346,7 @@ mod tests {
             confined: true,
             has_secrets: true,
             limits: Limits::default(),
+            scrap: None,
             sandbox: None,
         };
         let bytes = frame(&launch).unwrap();

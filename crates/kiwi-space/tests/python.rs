@@ -190,3 +190,19 @@ fn files_built_to_stall_the_parser_do_not() {
         );
     }
 }
+
+#[test]
+fn a_comment_block_says_what_has_no_name() {
+    check(
+        "#!/usr/bin/env python3\n# Clean a CSV.\n# kiwi: requires: [pandas>=2.0]\n# kiwi: permissions:\n# kiwi:   filesystem_read: [data]\n\n__version__ = '2.1.0'\n",
+        &json!({
+            "version": "2.1.0", "requires": ["pandas>=2.0"], "permissions": {"filesystem_read": ["data"]},
+        }),
+    );
+    check("# kiwi: version: \"1.0.0\"\nimport os\n# kiwi: tags: [late]\n", &json!({"version": "1.0.0"}));
+    refused("# kiwi: version: \"1.0.0\"\n__version__ = '1.0.0'\n", "2:1", "`version` is given twice");
+    refused("__doc__ = 'x'\n__version__ = 'one'\n", "2:1", "version");
+    refused("# kiwi: tags: [a]\n# kiwi: requires: pandas\n__version__ = '1.0.0'\n", "2:19", "requires");
+    refused("# kiwi: tags: 12:30\n", "1:15", "");
+    refused("# kiwi: only words\n", "1:9", "");
+}

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Containers, Engine};
+use crate::begin::Held;
 use crate::environment::{Lines, Progress, last_words};
 use crate::error::ExecError;
 use crate::process::{Finished, Package, Process};
@@ -63,7 +64,8 @@ impl Containers {
         };
         let quiet = |_: &str| {};
         let lines = Lines::new(errand.progress.unwrap_or(&quiet));
-        self.launcher.run_holding(process, errand.lock, &lines, std::future::pending()).await
+        let held = Held { lock: errand.lock, scrap: None };
+        self.launcher.run_holding(process, held, &lines, std::future::pending()).await
     }
 }
 

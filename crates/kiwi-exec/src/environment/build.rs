@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Environments, Progress, Wanted, Wish, installed, pins};
+use crate::begin::Held;
 use crate::confinement::Confinement;
 use crate::error::ExecError;
 use crate::process::{Finished, Process, Stream, Watch};
@@ -117,7 +118,8 @@ impl Builder<'_> {
         };
         let lines = Lines::new(self.progress);
         let launcher = &self.environments.launcher;
-        launcher.run_holding(process, Some(self.lock), &lines, std::future::pending()).await
+        let held = Held { lock: Some(self.lock), scrap: Some(self.folder) };
+        launcher.run_holding(process, held, &lines, std::future::pending()).await
     }
 
     /// What the installers get. npm is a script, which has to find the Node it installs for.

@@ -118,7 +118,12 @@ fn run(
         group.leave();
         let tool = tool?;
         guard(launch);
-        return Ok(supervise(tool, control, launch, None));
+        let report = supervise(tool, control, launch, None);
+        if let (Report::Cancelled, Some(scrap)) = (report, &launch.scrap) {
+            // Kiwi may be gone. The lock is among what was given, so nobody has begun anew yet.
+            let _ = std::fs::remove_dir_all(scrap.as_path());
+        }
+        return Ok(report);
     };
     let outside = match prepared {
         Some(mut outside) => outside.hand_over(launch, sandbox, &given).map(|()| outside),

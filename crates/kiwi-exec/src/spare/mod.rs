@@ -238,6 +238,7 @@ mod tests {
             confined: false,
             has_secrets: false,
             limits: Limits::default(),
+            scrap: None,
             sandbox: None,
         };
         let wish = || {

@@ -5,8 +5,9 @@ use kiwi_exec::{Environments, ExecError, ProgramSearch, Wanted, Wish};
 use kiwi_model::{Language, Pin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::Bench;
+use super::{Bench, block_on};
 
 pub fn search_path() -> String {
     std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into())
@@ -77,4 +78,19 @@ pub fn completed(environments: &Environments, language: Language) -> usize {
     let folder = environments.cache.join(language.as_str());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().join(".complete").exists()).count()
+}
+
+/// Lets somebody begin to build an environment, and leave when there is something of it.
+pub fn begin_and_leave(environments: &Environments, wish: &Wish) {
+    let is_begun = async {
+        while environments.kept().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    block_on(async {
+        tokio::select! {
+            built = environments.prepare(wish, &|_: &str| ()) => panic!("nothing builds so fast: {built:?}"),
+            () = is_begun => {}
+        }
+    });
 }

@@ -6,7 +6,7 @@ use kiwi_exec::{
     Progress, Stream, telling,
 };
 use kiwi_model::lockfile::LockMode;
-use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Piece, Text};
+use kiwi_model::{ErrorKind, Explain, Fault, Isolation, Language, Piece, Text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -74,13 +74,16 @@ impl Dispatch {
             search_path: self.host.search_path().to_owned(),
             project: self.project.clone(),
         };
-        let cancel = call.request.cancel.clone();
+        let (cancel, language) = (call.request.cancel.clone(), wanted.environment);
         let watch = Redacting::new(redactor.clone(), Arc::clone(&call.request.watch));
         let finished = self.launcher.run(process, &watch, cancel.fired()).await;
         watch.finish();
         match finished {
             Ok(finished) => {
-                let hint = limits.ended(finished.exit).or_else(|| explain_unheard(&unheard));
+                let hint = limits
+                    .ended(finished.exit)
+                    .or_else(|| explain_missing_module(language, &finished.stderr))
+                    .or_else(|| explain_unheard(&unheard));
                 let reply = self.signed(call, Reply { warnings, ..reply(&finished, hint) });
                 self.published(call, reply).await
             }
@@ -239,6 +242,34 @@ fn explain_unheard(names: &[String]) -> Option<String> {
 }
 
 /// What came of it; the hint is for a failure.
+/// How a script gets what it imported in vain. The name of a module need not be that of its package.
+fn explain_missing_module(language: Option<Language>, stderr: &[u8]) -> Option<String> {
+    let stderr = String::from_utf8_lossy(stderr);
+    let name = match language? {
+        Language::Python => {
+            let module = quoted(&stderr, "ModuleNotFoundError: No module named '")?;
+            module.split('.').next()?
+        }
+        Language::Node => {
+            let module = quoted(&stderr, "Error: Cannot find module '")
+                .or_else(|| quoted(&stderr, "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '"))
+                .filter(|module| !module.starts_with(['.', '/']))?;
+            let parts = if module.starts_with('@') { 2 } else { 1 };
+            module.match_indices('/').nth(parts - 1).map_or(module, |(end, _)| module.split_at(end).0)
+        }
+    };
+    let name = name.escape_debug();
+    Some(format!(
+        "name the package that has `{name}` in the tool's `requires`, or your own module in `lib_imports`"
+    ))
+}
+
+/// What stands in quotes behind the beginning of the last line that begins so.
+fn quoted<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(beginning))?;
+    line.split('\'').next().filter(|name| !name.is_empty())
+}
+
 fn reply(finished: &Finished, hint: Option<String>) -> Reply {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     let failure = (!finished.exit.is_success()).then(|| {

@@ -1,4 +1,5 @@
-//! Metadata in a leading comment block: `# kiwi: key: value`, or `// kiwi: …` in JavaScript and TypeScript.
+//! Metadata in a leading comment block: `# kiwi: key: value`, or `// kiwi: …` in JavaScript and TypeScript. A Python file may
+//! have one beside its module-level names.
 //!
 //! The lines behind `kiwi:` form one strict YAML document, so nested values are written by indenting as in YAML.
 

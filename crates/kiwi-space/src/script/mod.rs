@@ -36,7 +36,8 @@ pub(crate) fn read(
     source: &Source,
 ) -> Result<(Value, Manifest, Vec<String>), ManifestError> {
     let found = match kind {
-        Kind::Python => python::read(bytes, &source.file)?,
+        Kind::Python => python::read(bytes, &source.file)?
+            .beside(header::read(bytes, "#", &source.file)?, &source.file)?,
         Kind::Shell => header::read(bytes, "#", &source.file)?,
         _ => header::read(bytes, "//", &source.file)?,
     };
@@ -48,6 +49,34 @@ impl Virtual {
         let places = keys.iter().map(|(key, _, place)| (key.clone(), *place)).collect();
         let map: Map<String, Value> = keys.into_iter().map(|(key, value, _)| (key, value)).collect();
         Self { document: Document::synthetic(Value::Object(map)), places: Places::Keys(places) }
+    }
+
+    /// The same with the keys of a comment block, none of which may be here already.
+    fn beside(self, block: Self, file: &str) -> Result<Self, ManifestError> {
+        let (Places::Keys(here), Places::Lines(lines)) = (&self.places, &block.places) else {
+            return Ok(self);
+        };
+        if lines.is_empty() {
+            return Ok(self);
+        }
+        // What is no list of keys has nothing that could be beside others, and is told as it is.
+        let (Value::Object(own), Value::Object(added)) = (&self.document.value, &block.document.value) else {
+            return Ok(block);
+        };
+        let place = |key: &str| match here.iter().find(|(known, _)| known == key) {
+            Some((_, place)) => *place,
+            None => header::original(lines, block.document.place(&format!("/{key}"))),
+        };
+        if let Some(twice) = own.keys().find(|key| added.contains_key(*key)) {
+            return Err(ManifestError::one(
+                file,
+                format!("`{twice}` is given twice, here and in the comment block"),
+                Some("keep one of the two".into()),
+                place(twice),
+            ));
+        }
+        let all = own.iter().chain(added);
+        Ok(Self::of_keys(all.map(|(key, value)| (key.clone(), value.clone(), place(key))).collect()))
     }
 
     fn placed(&self, error: ManifestError, source: &Source) -> ManifestError {

@@ -298,12 +298,37 @@ fn shared_modules_are_on_the_path_of_every_language() {
     env.write("tools/js.js", format!("{named}exports.execute = () => require('units').DOZEN;\n"));
     let module = "import units from 'units';\nexport const execute = () => units.DOZEN;\n";
     env.write("tools/mjs.mjs", format!("{named}{module}"));
-    for id in ["py", "sh", "js", "mjs"] {
+    env.write(
+        "tools/one.py",
+        "# kiwi: lib_imports: [units]\nimport units\ndef execute():\n    return units.DOZEN\n",
+    );
+    for id in ["py", "one", "sh", "js", "mjs"] {
         for level in ["standard", "restricted"] {
             let ran = env.run(&["run", id, "--isolation", level]);
             assert_eq!((ran.code, ran.stdout.trim()), (0, "12"), "{id} at {level}: {}", ran.stderr);
         }
     }
+}
+
+#[test]
+fn what_a_script_imports_in_vain_is_to_be_required() {
+    let env = TestEnvironment::new();
+    env.write("tools/py.py", "import nobody_has.this\n");
+    env.write("tools/cjs.js", "require('@nobody/has/this');\n");
+    env.write("tools/esm.mjs", "import 'nobody-has';\n");
+    for (id, name) in [("py", "nobody_has"), ("cjs", "@nobody/has"), ("esm", "nobody-has")] {
+        let (code, out) = env.json(&["run", id]);
+        let hint = out["error"]["hint"].as_str().unwrap_or_default();
+        assert_eq!(code, 1, "{id}");
+        assert!(hint.contains(&format!("`{name}` in the tool's `requires`")), "{id}: {out:#}");
+    }
+    env.write("tools/own.mjs", "import './beside.mjs';\n");
+    let own = env.run(&["run", "own"]).stderr;
+    assert!(own.contains("a tool with more of them is a folder with a tool.yaml"), "{own}");
+    assert!(!own.contains("`requires`") && !own.contains("base64"), "{own}");
+    env.write("tools/thrown.mjs", "export function execute() {\n  throw new Error('thrown');\n}\n");
+    let thrown = env.run(&["run", "thrown"]).stderr;
+    assert!(thrown.contains("tools/thrown.mjs:2:9") && !thrown.contains("base64"), "{thrown}");
 }
 
 #[test]

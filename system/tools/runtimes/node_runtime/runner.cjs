@@ -111,8 +111,10 @@ function origins({ beside, inside, shown }, name, parent) {
   return [...beside, from];
 }
 
-function imported(source) {
-  return import("data:text/javascript;base64," + Buffer.from(source, "utf8").toString("base64"));
+function imported(source, shown) {
+  // Stack traces name it as it should be named, and not by all of its bytes.
+  const named = `${source}\n//# sourceURL=${pathToFileURL(shown).href}`;
+  return import("data:text/javascript;base64," + Buffer.from(named, "utf8").toString("base64"));
 }
 
 // The verified file has no name of its own: its bytes are compiled under the name it should have.
@@ -125,7 +127,7 @@ async function compiled(source, shown) {
   } catch (error) {
     // A module all the same, and one that waits for something while it is loaded. Nothing of it has run yet.
     if (error.code !== "ERR_REQUIRE_ASYNC_MODULE" || isScript(source)) throw error;
-    return imported(source);
+    return imported(source, shown);
   }
   return tool.exports;
 }
@@ -168,7 +170,7 @@ async function main() {
     exported = await import(pathToFileURL(verified).href);
   } else {
     const source = javascript(fs.readFileSync(verified, "utf8"), shown);
-    exported = isModule(source, shown) ? await imported(source) : await compiled(source, shown);
+    exported = isModule(source, shown) ? await imported(source, shown) : await compiled(source, shown);
   }
   const call = callable(exported) || callable(exported && exported.default);
   if (!call) return;
@@ -179,7 +181,18 @@ async function main() {
   }
 }
 
+// What went wrong, with the tool's name where Node has its bytes.
+function told(error) {
+  const [asked] = (error && error.code === "ERR_UNSUPPORTED_RESOLVE_REQUEST" && /(?<=specifier ")[^"]*/.exec(error.message)) || [];
+  if (asked && /^\.{0,2}\//.test(asked)) {
+    return `Error: Cannot find '${asked}': this tool is one file; a tool with more of them is a folder with a tool.yaml`;
+  }
+  if (asked) return `Error [ERR_MODULE_NOT_FOUND]: Cannot find package '${asked}' imported from ${process.argv[1]}`;
+  const text = error && error.stack ? error.stack : String(error);
+  return text.replace(/data:text\/javascript;base64,[\w+/=]*/g, process.argv[1]);
+}
+
 main().catch((error) => {
-  console.error(error && error.stack ? error.stack : String(error));
+  console.error(told(error));
   process.exitCode = 1;
 });
