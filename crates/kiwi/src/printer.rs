@@ -25,6 +25,13 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// How many of something: `1 tool`, `2 tools`.
+pub fn count(number: impl std::fmt::Display, thing: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// ✓ or ✗.
 pub fn mark(ok: bool) -> String {
     if ok { paint(GOOD, "✓") } else { paint(BAD, "✗") }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::reviews;
 use crate::context::Context;
-use crate::printer::{self, BOLD, paint};
+use crate::printer::{self, BOLD, count, paint};
 
 /// Say yes to a call that waits, to a question, or to a session that is stuck.
 ///
@@ -82,7 +82,7 @@ impl Args {
         printer::note(format!("approved `{}`: {about} of `{}`", approval.id, approval.caller));
         if let Some(grant) = grant {
             let (id, until) = (paint(BOLD, &grant.id), grant.expires_at);
-            printer::note(format!("grant {id}: {} calls until {until:.0}", grant.uses));
+            printer::note(format!("grant {id}: {} until {until:.0}", count(grant.uses, "call")));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::reviews;
 use crate::context::Context;
-use crate::printer::{self, BOLD, DIM, WARN, paint};
+use crate::printer::{self, BOLD, DIM, WARN, count, paint};
 
 /// List remembered approvals, or take one back.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ impl Args {
             return Ok(ExitCode::SUCCESS);
         }
         printer::table(&entries.iter().map(|entry| row(entry, state(entry))).collect::<Vec<_>>());
-        printer::note(format!("{} grants", entries.len()));
+        printer::note(count(entries.len(), "grant"));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{self, BOLD, DIM, mark, paint};
+use crate::printer::{self, BOLD, DIM, count, mark, paint};
 use crate::transfer::Transfers;
 
 /// Give a tool to a registry: checked, signed with your key, and never to be changed again.
@@ -74,10 +74,10 @@ fn show(published: &Published, url: &str) {
             format!("{} {name} is at {url} already, exactly as it is here", mark(true))
         }
         PublishState::Rehearsed => format!(
-            "{} {name} could be published at {url}: {} files, {} bytes to send",
+            "{} {name} could be published at {url}: {}, {} to send",
             mark(true),
-            published.files,
-            published.sent
+            count(published.files, "file"),
+            count(published.sent, "byte")
         ),
     };
     printer::line(what);

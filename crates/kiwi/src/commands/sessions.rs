@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::reviews::plain;
 use crate::context::Context;
-use crate::printer::{self, BOLD, DIM, WARN, paint};
+use crate::printer::{self, BOLD, DIM, WARN, count, paint};
 
 /// List sessions with their calls, denials and help signals, or show one.
 #[derive(Debug, clap::Args)]
@@ -71,9 +71,9 @@ fn row(summary: &SessionSummary) -> Vec<String> {
         summary.session.clone(),
         plain(summary.caller.as_deref().unwrap_or_default()),
         paint(DIM, format!("{first} – {last}")),
-        format!("{} calls", summary.calls),
+        count(summary.calls, "call"),
         format!("{} denied", summary.denials),
-        format!("{} signals", summary.signals),
+        count(summary.signals, "signal"),
         broken,
     ]
 }

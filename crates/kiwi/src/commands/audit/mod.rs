@@ -94,8 +94,9 @@ fn data(line: &AuditLine) -> Value {
 
 /// Says so where something could not be read: what is shown is then not all there is.
 fn warn(audit: &Audit) {
-    let count = audit.unreadable();
-    if count > 0 {
-        printer::warning(format!("{count} records cannot be read; `kiwi audit verify` says more"));
+    let unreadable = audit.unreadable();
+    if unreadable > 0 {
+        let records = printer::count(unreadable, "record");
+        printer::warning(format!("{records} cannot be read; `kiwi audit verify` says more"));
     }
 }

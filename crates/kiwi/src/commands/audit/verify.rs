@@ -4,7 +4,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{self, mark};
+use crate::printer::{self, count, mark};
 
 /// Check that no record was changed, removed, added or moved.
 ///
@@ -31,8 +31,11 @@ impl Args {
             }
             if findings.is_empty() {
                 printer::line(format!(
-                    "{} {records} records in {files} files hold, {checkpoints} checkpoints are signed",
-                    mark(true)
+                    "{} {} in {} hold, {} signed",
+                    mark(true),
+                    count(records, "record"),
+                    count(files, "file"),
+                    count(checkpoints, "checkpoint")
                 ));
             }
             if *restored > 0 {

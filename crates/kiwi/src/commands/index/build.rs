@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::context::Context;
 use crate::indexing::Indexing;
-use crate::printer;
+use crate::printer::{self, count};
 
 /// Index everything that is not indexed as it is now.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ impl Args {
             printer::json(&json!({"status": "success", "tiers": states, "warnings": warnings}));
         } else {
             for state in states {
-                printer::line(format!("{}: {} items", state.space, state.items));
+                printer::line(format!("{}: {}", state.space, count(state.items, "item")));
             }
         }
         Ok(ExitCode::SUCCESS)

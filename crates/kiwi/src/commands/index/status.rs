@@ -4,7 +4,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{self, DIM, GOOD, WARN, paint};
+use crate::printer::{self, DIM, GOOD, WARN, count, paint};
 
 /// Tell how much is indexed, and how much is not yet.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ fn row(context: &Context, state: &TierState) -> Vec<String> {
     };
     vec![
         state.space.to_string(),
-        format!("{} items", state.items),
+        count(state.items, "item"),
         standing,
         refused,
         state.embedder.clone(),

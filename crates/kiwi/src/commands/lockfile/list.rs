@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::everywhere;
 use crate::context::Context;
-use crate::printer::{self, BAD, DIM, paint};
+use crate::printer::{self, BAD, DIM, count, paint};
 
 /// List lockfiles: which tool and chain, and when it was last known to be good.
 #[derive(Debug, clap::Args)]
@@ -26,8 +26,8 @@ impl Args {
             printer::json_list("lockfiles", entries.map(|entry| data(&entry)));
             return Ok(ExitCode::SUCCESS);
         }
-        let count = printer::lines(entries.map(|entry| row(&entry)));
-        printer::note(format!("{count} lockfiles"));
+        let listed = printer::lines(entries.map(|entry| row(&entry)));
+        printer::note(count(listed, "lockfile"));
         Ok(ExitCode::SUCCESS)
     }
 }

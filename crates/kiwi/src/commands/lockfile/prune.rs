@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Scope, list};
 use crate::context::Context;
-use crate::printer::{self, DIM, paint};
+use crate::printer::{self, DIM, count, paint};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -43,7 +43,7 @@ impl Args {
             printer::line(format!("{}  {}", entry.key, paint(DIM, format!("last good on {day}"))));
         }
         let what = if self.dry_run { "would be removed" } else { "removed" };
-        printer::note(format!("{} lockfiles {what}", pruned.len()));
+        printer::note(format!("{} {what}", count(pruned.len(), "lockfile")));
         Ok(ExitCode::SUCCESS)
     }
 }

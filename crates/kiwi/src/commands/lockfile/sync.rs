@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::Scope;
 use crate::context::Context;
-use crate::printer::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
+use crate::printer::{self, BAD, BOLD, DIM, GOOD, WARN, count, paint};
 
 /// Share lockfiles through a registry: what changed here goes there.
 ///
@@ -103,8 +103,11 @@ impl Sync {
         let conflicts: Vec<&str> =
             done.iter().filter(|it| it.state == Synced::Conflict).map(|it| it.key.as_str()).collect();
         let fault = (!conflicts.is_empty()).then(|| {
-            let message =
-                format!("{} lockfiles changed on both sides: {}", conflicts.len(), conflicts.join(", "));
+            let message = format!(
+                "{} changed on both sides: {}",
+                count(conflicts.len(), "lockfile"),
+                conflicts.join(", ")
+            );
             Fault::new(ErrorKind::LockfileMismatch, message)
                 .with_hint("say which counts: `--ours`, `--theirs`, or `--merge` for the later one")
                 .with_details(json!({"conflicts": conflicts}))

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::target::Targets;
 use crate::context::Context;
-use crate::printer::{self, DIM, mark, paint};
+use crate::printer::{self, DIM, count, mark, paint};
 
 /// Say whether the versions in lockfiles are still there, unchanged and valid.
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,7 @@ impl Args {
         let fault = (bad > 0 && self.strict).then(|| {
             Fault::new(
                 ErrorKind::LockfileMismatch,
-                format!("{bad} of {} lockfiles do not hold", verdicts.len()),
+                format!("{bad} of {} do not hold", count(verdicts.len(), "lockfile")),
             )
             .with_hint("bring back what was agreed, or agree to what is here with `kiwi lockfile update`")
         });

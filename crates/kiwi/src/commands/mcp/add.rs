@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::{list, rooms};
 use crate::context::Context;
-use crate::printer::{self, BOLD, WARN, paint};
+use crate::printer::{self, BOLD, WARN, count, paint};
 
 /// Add an MCP server: a command behind `--`, or an address.
 ///
@@ -94,7 +94,7 @@ impl Args {
         }
         match page {
             Some(page) => {
-                printer::note(format!("{} tools", page.agreed().count()));
+                printer::note(count(page.agreed().count(), "tool"));
                 let waiting = page.waiting().count();
                 if waiting > 0 {
                     let count = paint(WARN, format!("{waiting} in quarantine"));

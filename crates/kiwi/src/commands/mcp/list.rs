@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::rooms;
 use crate::context::Context;
-use crate::printer::{self, BAD, BOLD, DIM, WARN, paint};
+use crate::printer::{self, BAD, BOLD, DIM, WARN, count, paint};
 
 /// List the MCP servers of the project and of the user, and how their tools stand. Nothing is contacted.
 #[derive(Debug, clap::Args)]
@@ -45,9 +45,9 @@ fn row(context: &Context, server: &Server, is_shadowed: bool) -> Vec<String> {
         Err(fault) => paint(BAD, fault.message),
         Ok(None) => paint(DIM, "not asked yet"),
         Ok(Some(page)) => match (page.agreed().count(), page.waiting().count()) {
-            (agreed, 0) => format!("{agreed} tools"),
+            (agreed, 0) => count(agreed, "tool"),
             (agreed, waiting) => {
-                format!("{agreed} tools, {}", paint(WARN, format!("{waiting} in quarantine")))
+                format!("{}, {}", count(agreed, "tool"), paint(WARN, format!("{waiting} in quarantine")))
             }
         },
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::rooms::{self, Asked};
 use crate::context::Context;
-use crate::printer::{self, BOLD, WARN, paint};
+use crate::printer::{self, BOLD, WARN, count, paint};
 
 /// Ask MCP servers for their tools now, whatever is remembered. What differs from what you agreed to goes into quarantine.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ fn show((name, page): &Asked) {
     match page {
         Ok(page) => {
             let waiting = page.waiting().count();
-            let tools = format!("{}  {} tools", paint(BOLD, name), page.agreed().count());
+            let tools = format!("{}  {}", paint(BOLD, name), count(page.agreed().count(), "tool"));
             printer::line(match waiting {
                 0 => tools,
                 _ => format!("{tools}, {}", paint(WARN, format!("{waiting} in quarantine"))),

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{self, DIM, mark, paint};
+use crate::printer::{self, DIM, count, mark, paint};
 
 /// Check that rules can be read, make sense, and hold to their own examples.
 #[derive(Debug, clap::Args)]
@@ -37,8 +37,12 @@ impl Args {
                 &json!({"status": "success", "rules": rules, "examples": registry.examples(), "version": version}),
             );
         } else {
-            let (count, examples) = (rules.len(), registry.examples());
-            printer::line(format!("{} {count} rules, {examples} examples hold", mark(true)));
+            printer::line(format!(
+                "{} {}, {} hold",
+                mark(true),
+                count(rules.len(), "rule"),
+                count(registry.examples(), "example")
+            ));
             printer::note(paint(DIM, version));
             if rules.is_empty() {
                 printer::warning("no rule admits anything, so every call is denied");

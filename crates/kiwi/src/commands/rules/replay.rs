@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
-use crate::printer::{self, DIM, paint};
+use crate::printer::{self, DIM, count, paint};
 
 /// Judge the calls on record by other rules, and show whose answer would change.
 ///
@@ -50,8 +50,8 @@ impl Args {
         };
         printer::table(&changed.iter().map(row).collect::<Vec<_>>());
         printer::note(format!(
-            "{} calls: {} would be answered otherwise, {undecidable} cannot be decided",
-            replayed.len(),
+            "{}: {} would be answered otherwise, {undecidable} cannot be decided",
+            count(replayed.len(), "call"),
             changed.len()
         ));
         Ok(ExitCode::SUCCESS)
