@@ -1,7 +1,7 @@
 //! The configuration of a whole chain: merged from the primitive up to the leaf, child over parent.
 
 use kiwi_model::yaml::Place;
-use kiwi_model::{Language, ManifestError, Space};
+use kiwi_model::{Language, ManifestError, Space, meant};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -174,17 +174,22 @@ fn entrypoint(chain: &[Arc<Tool>], leaf: &Tool) -> Result<Option<Entrypoint>, Ch
         return Ok(Some(Entrypoint::File(name.clone())));
     }
     match chain.iter().skip(1).find(|tool| tool.manifest.entrypoint_is_file) {
-        Some(runtime) => Err(problem(
-            &leaf.path,
-            format!(
+        Some(runtime) => {
+            let message = format!(
                 "the entrypoint `{name}` is not a file of the package, and `{}` runs files only",
                 runtime.manifest.tool_id
-            ),
-        )),
+            );
+            let files = leaf.files.iter().map(|file| file.entry.path.as_str());
+            let hint = meant(name, files).map(|file| format!("did you mean `{file}`?"));
+            Err(ManifestError::one(&leaf.path, message, hint, TOP).into())
+        }
         None => Ok(Some(Entrypoint::Name(name.clone()))),
     }
 }
 
+/// Where a problem stands that no single line has.
+const TOP: Place = Place { line: 1, column: 1 };
+
 fn problem(file: &str, message: impl Into<String>) -> ChainError {
-    ManifestError::one(file, message, None, Place { line: 1, column: 1 }).into()
+    ManifestError::one(file, message, None, TOP).into()
 }

@@ -1,5 +1,6 @@
 //! Compiled JSON Schemas and judged pairs, kept by content.
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use kiwi_model::{Digest, Space, canonical};
 use serde_json::Value;
@@ -63,7 +64,7 @@ impl Caches {
         let compiled = options
             .build(schema)
             .map(Arc::new)
-            .map_err(|error| Arc::from(format!("not a usable JSON Schema: {error}")));
+            .map_err(|error| Arc::from(format!("not a usable JSON Schema: {}", unusable(&error))));
         self.schemas.insert(key, compiled.clone());
         compiled
     }
@@ -90,9 +91,30 @@ impl std::fmt::Display for Complaint {
 
 /// Every way `instance` breaks a schema.
 pub(crate) fn complaints(validator: &Validator, instance: &Value) -> Vec<Complaint> {
-    let complaint = |error: jsonschema::ValidationError<'_>| Complaint {
-        pointer: error.instance_path().to_string(),
-        message: error.to_string(),
+    validator.iter_errors(instance).map(|error| complaint(&error)).collect()
+}
+
+fn complaint(error: &ValidationError<'_>) -> Complaint {
+    let message = match error.kind() {
+        // All of them, where the library names a few.
+        ValidationErrorKind::Enum { options } => {
+            let options = options.as_array().into_iter().flatten().map(Value::to_string);
+            format!("{} is not one of {}", error.instance(), options.collect::<Vec<_>>().join(", "))
+        }
+        _ => error.to_string(),
     };
-    validator.iter_errors(instance).map(complaint).collect()
+    Complaint { pointer: error.instance_path().to_string(), message }
+}
+
+/// Why a schema is none, and where.
+fn unusable(error: &ValidationError<'_>) -> Complaint {
+    let complaint = complaint(error);
+    if complaint.pointer.ends_with("/type") {
+        let message = format!(
+            "{} is no type; there are string, integer, number, boolean, array, object and null",
+            error.instance()
+        );
+        return Complaint { message, ..complaint };
+    }
+    complaint
 }

@@ -1,15 +1,12 @@
 //! Keys of a configuration that are most likely slips of the pen.
 
-use kiwi_model::{Language, Space};
+use kiwi_model::{Language, Space, meant};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::Tool;
 use crate::container;
-
-/// So many letters may be wrong.
-const SLIPS: usize = 2;
 
 /// What to say about keys that nobody in the chain knows and that are nearly one that somebody does. Any other unknown key is
 /// somebody's own business: a Python tool keeps in `CONFIG` what it likes.
@@ -25,8 +22,7 @@ pub(crate) fn slips(chain: &[Arc<Tool>]) -> Vec<String> {
         let is_judged = tool.space != Space::System;
         let unknown = config.keys().filter(|key| is_judged && !known.contains(key.as_str()));
         said.extend(unknown.filter_map(|key| {
-            let near = |other: &&&str| strsim::osa_distance(key, other) <= SLIPS.min(key.len() / 3);
-            let meant = known.iter().filter(near).min_by_key(|other| strsim::osa_distance(key, other))?;
+            let meant = meant(key, known.iter().copied())?;
             Some(format!("{}: `config.{key}` means nothing; did you mean `{meant}`?", tool.path))
         }));
         known.extend(config.keys().map(String::as_str));

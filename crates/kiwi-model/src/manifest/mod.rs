@@ -4,6 +4,7 @@
 //! and is what gets hashed. The [`Manifest`] is what it means: aliases resolved, executor, entrypoint and requirements
 //! filled in; schemas, merging and launching look at this one only.
 
+mod advice;
 mod fields;
 mod parameters;
 mod read;

@@ -3,8 +3,10 @@
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use super::fields::{KNOWN_KEYS, ManifestFile};
+use super::advice;
+use super::fields::ManifestFile;
 use super::{Executor, Isolation, Manifest, ManifestError, Problem};
+use crate::slip::meant;
 use crate::yaml::{Document, Place};
 use crate::{ToolId, Version, VersionReq};
 
@@ -97,14 +99,6 @@ impl Manifest {
     }
 }
 
-/// What whoever writes them here expects to hold; it would in `config`.
-const OF_CONFIG: [&str; 6] = ["cwd", "env", "limits", "mounts", "network", "timeout"];
-
-/// A key that means nothing, and where it would mean something.
-fn unknown(key: &str) -> String {
-    if OF_CONFIG.contains(&key) { format!("{key} (it belongs in `config`)") } else { key.to_owned() }
-}
-
 struct Reader<'a> {
     document: &'a Document,
     source: &'a Source,
@@ -115,19 +109,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The typed keys. A wrong type is reported where it stands.
     fn fields(&mut self, hashed: &Value) -> Result<ManifestFile, ManifestError> {
-        if let Value::Object(map) = hashed {
-            let unknown: Vec<String> = map
-                .keys()
-                .filter(|key| !KNOWN_KEYS.contains(&key.as_str()))
-                .map(|key| unknown(key))
-                .collect();
-            if !unknown.is_empty() {
-                self.warnings.push(format!(
-                    "{}: unknown keys are kept but mean nothing: {}",
-                    self.source.file,
-                    unknown.join(", ")
-                ));
-            }
+        if let Some(unknown) = hashed.as_object().and_then(advice::unknown_keys) {
+            self.warn(&unknown);
         }
         // Only an error asks where it stands, and keeping track of that takes longer than reading.
         ManifestFile::deserialize(hashed).or_else(|_| self.traced(hashed))
@@ -147,7 +130,8 @@ impl Reader<'_> {
                 .collect();
             let name = path.trim_start_matches('/').replace('/', ".");
             let inner = error.into_inner().to_string();
-            let hint = inner.contains("expected a string").then(|| "put the value in quotes".to_owned());
+            let key = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+            let hint = advice::of_type(key, hashed.get(key), &inner);
             let message = if name.is_empty() { inner } else { format!("`{name}`: {inner}") };
             ManifestError::one(self.source.file.clone(), message, hint, self.place(&path))
         })
@@ -158,6 +142,10 @@ impl Reader<'_> {
         let hoisted = self.document.value.get("manifest").is_some_and(|inner| inner.get(key).is_some())
             && self.document.value.get(key).is_none();
         self.document.place(&if hoisted { format!("/manifest{path}") } else { path.to_owned() })
+    }
+
+    fn warn(&mut self, what: &str) {
+        self.warnings.push(format!("{}: {what}", self.source.file));
     }
 
     fn problem(&mut self, path: &str, message: impl Into<String>, hint: Option<&str>) {
@@ -196,6 +184,9 @@ impl Reader<'_> {
         requires_env.extend(form.environment);
         let requires = fields.requires.take().or(form.requires).unwrap_or_default();
         let parameters = fields.parameters.take().map(super::ParameterSpec::into_schema);
+        if let Some(warning) = parameters.as_ref().and_then(advice::empty_schema) {
+            self.warn(warning);
+        }
 
         let mut normalised = hashed.as_object().cloned().unwrap_or_default();
         let mut fill = |key: &str, value: Option<Value>| {
@@ -359,11 +350,12 @@ impl Reader<'_> {
                 ToolId::parse(runtime).ok().map(|id| Executor { id, requirement: None })
             }
             (Written::Absent, None) => {
-                self.problem(
-                    "",
-                    "`executor` is missing",
-                    Some("name the runtime that runs this tool, such as `executor: python_runtime`"),
-                );
+                let types = ALIASES.map(|(alias, _)| alias).into_iter().chain(["api", "mcp"]);
+                let hint = match meant(tool_type, types) {
+                    Some(known) => format!("did you mean `tool_type: {known}`?"),
+                    None => "name the runtime that runs this tool, such as `executor: python_runtime`".into(),
+                };
+                self.problem("", "`executor` is missing", Some(&hint));
                 None
             }
         }

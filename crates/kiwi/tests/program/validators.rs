@@ -191,3 +191,55 @@ fn a_slip_in_a_configuration_is_told() {
     let said = check(&env, "slip")["warnings"].to_string();
     assert!(said.contains("`config.volumns` means nothing; did you mean `volumes`?"), "{said}");
 }
+
+#[test]
+fn slips_are_told_with_what_was_meant() {
+    let env = TestEnvironment::new();
+    env.write("tools/slip/main.py", "def execute():\n    pass\n");
+    let manifest = |tool_type: &str, entrypoint: &str, more: &str| {
+        let head = format!("tool_id: slip\nversion: \"1.0.0\"\ntool_type: {tool_type}\n");
+        env.write("tools/slip/tool.yaml", format!("{head}entrypoint: {entrypoint}\n{more}\n"));
+    };
+    for (tool_type, entrypoint, more, hint) in [
+        ("python", "main.py", "requires: pandas", "write a list: `requires: [\"pandas\"]`"),
+        ("python", "main.py", "mutates_state: yes", "write `true` or `false`"),
+        ("python", "main.py", "description: 12", "put the value in quotes"),
+        ("python", "main.py", "permissions: [filesystem_read]", "`permissions: {filesystem_read: [data]}`"),
+        ("pyton", "main.py", "", "did you mean `tool_type: python`?"),
+        ("python", "mian.py", "", "did you mean `main.py`?"),
+    ] {
+        manifest(tool_type, entrypoint, more);
+        let issue = &check(&env, "slip")["issues"][0];
+        assert!(issue["hint"].as_str().unwrap_or_default().contains(hint), "{hint}: {issue}");
+    }
+    for (more, says) in [
+        (
+            "parameters: {type: object, properties: {n: {type: int}}}",
+            "`properties.n.type`: \"int\" is no type; there are string, integer",
+        ),
+        ("config: {limits: {memory: 256m}}", "`limits.memory`"),
+    ] {
+        manifest("python", "main.py", more);
+        let issue = &check(&env, "slip")["issues"][0];
+        assert!(issue["message"].as_str().unwrap().contains(says), "{says}: {issue}");
+    }
+    for (more, warning) in [
+        ("require: [x]", "require (did you mean `requires`?)"),
+        ("timeout: 3", "timeout (it belongs in `config`)"),
+        ("parameters: {name: {type: string}}", "this one accepts anything"),
+    ] {
+        manifest("python", "main.py", more);
+        let checked = env.run(&["tool", "check", "slip"]);
+        assert!(checked.stderr.contains(warning), "{warning}: {}", checked.stderr);
+    }
+    for more in
+        ["parameters: {}", "parameters: {type: object}", "parameters: {$ref: \"#/$defs/x\", $defs: {x: {}}}"]
+    {
+        manifest("python", "main.py", more);
+        assert!(!env.run(&["tool", "check", "slip"]).stderr.contains("anything"), "{more}");
+    }
+    let api = "tool_id: slip\nversion: \"1.0.0\"\ntool_type: api\nconfig: {url: \"https://localhost/\", method: FETCH}\n";
+    env.write("tools/slip/tool.yaml", api);
+    let told = check(&env, "slip").to_string();
+    assert!(told.contains("PATCH") && told.contains("OPTIONS"), "all methods: {told}");
+}
