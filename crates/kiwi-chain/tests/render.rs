@@ -192,6 +192,41 @@ fn a_parameter_that_was_left_out_leaves_out_what_it_names() {
 }
 
 #[test]
+fn a_timeout_that_is_none_is_refused() {
+    let script = awk("entrypoint: main.x\nconfig: {timeout: \"{s}\"}\n");
+    let api =
+        "tool_id: api\nversion: \"1.0.0\"\ntool_type: api\nconfig: {url: \"http://h/\", timeout: \"{s}\"}\n";
+    let api = Memory::system().with(Space::Project, api, &[]);
+    let timeout = |tool: &Memory, id: &str, given: &Value| {
+        let params = json!({"s": given}).as_object().cloned().unwrap();
+        match invocation(&tool.plan(id).unwrap(), &params, &|_| None) {
+            Ok(Invocation::Process(call)) => Ok(call.timeout),
+            Ok(Invocation::Http(call)) => Ok(call.timeout),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.kind()),
+        }
+    };
+    for (tool, id) in [(&script, "t"), (&api, "api")] {
+        for (given, seconds) in [(json!(2), 2.0), (json!(0.5), 0.5), (json!("3"), 3.0), (json!(" 1.5 "), 1.5)]
+        {
+            assert_eq!(timeout(tool, id, &given), Ok(Some(seconds)), "{id} {given}");
+        }
+        for given in [
+            json!(0),
+            json!(-1),
+            json!("soon"),
+            json!("nan"),
+            json!("inf"),
+            json!(4e7),
+            json!([1]),
+            json!(null),
+        ] {
+            assert_eq!(timeout(tool, id, &given), Err(ErrorKind::InvalidParams), "{id} {given}");
+        }
+    }
+}
+
+#[test]
 fn a_parameter_that_was_left_out_is_not_asked_for() {
     let api = |body: &str| {
         let api = format!(

@@ -2,6 +2,7 @@
 
 mod needs;
 
+use kiwi_model::manifest::is_timeout;
 use kiwi_model::yaml::Place;
 use kiwi_model::{Language, ManifestError, Piece, Space, Text, canonical};
 use serde_json::{Map, Value, json};
@@ -111,7 +112,7 @@ pub fn invocation(
 ) -> Result<Invocation, ChainError> {
     let merged = plan.merged()?;
     if let Some((server, action)) = UpstreamCall::target(merged) {
-        let timeout = merged.template.get("timeout").and_then(Value::as_f64);
+        let timeout = Renderer::new(plan, merged, params, environment).timeout(&merged.template)?;
         let arguments = params.clone();
         return Ok(Invocation::Upstream(UpstreamCall {
             server: server.to_owned(),
@@ -203,10 +204,17 @@ impl Renderer<'_> {
         })
     }
 
-    /// Seconds: a number, or the parameter that gives it.
+    /// Seconds: a number, or the parameter that gives it. What is not understood would limit nothing, and is refused.
     fn timeout(&self, config: &Map<String, Value>) -> Result<Option<f64>, ChainError> {
-        let seconds = self.stated(config, "timeout").map(|seconds| self.value(seconds)).transpose()?;
-        Ok(seconds.and_then(|seconds| seconds.as_f64()))
+        let Some(stated) = self.stated(config, "timeout") else { return Ok(None) };
+        let given = self.value(stated)?;
+        let seconds = given.as_f64().or_else(|| given.as_str()?.trim().parse().ok());
+        let problem = || {
+            let message = format!("{given} is no timeout: it is given in seconds, above 0 and up to a year");
+            let schema = self.plan.tools().first().and_then(|leaf| leaf.manifest.parameters.clone());
+            ChainError::InvalidParams { problems: vec![message], schema: schema.unwrap_or_default() }
+        };
+        seconds.filter(|seconds| is_timeout(*seconds)).map(Some).ok_or_else(problem)
     }
 
     /// Whether this is a parameter and nothing else, and the caller left it out: what has a name is then left out too.
@@ -286,7 +294,7 @@ impl Renderer<'_> {
             query: pairs("query")?,
             body,
             auth,
-            timeout: config.get("timeout").and_then(Value::as_f64),
+            timeout: self.timeout(config)?,
             retries: config
                 .get("retries")
                 .and_then(Value::as_u64)

@@ -11,7 +11,7 @@ mod read;
 
 pub use fields::{ChildConstraint, ChildSchema, ManifestFile, Validation, manifest_schema};
 pub use parameters::ParameterSpec;
-pub use read::{Source, Warning};
+pub use read::{Source, Warning, is_timeout};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

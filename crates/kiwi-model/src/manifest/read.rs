@@ -476,8 +476,7 @@ impl Reader<'_> {
         match config.get("timeout") {
             None => {}
             Some(timeout) if is_parameter(timeout) => {}
-            Some(timeout)
-                if timeout.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= 31_536_000.0) => {}
+            Some(timeout) if timeout.as_f64().is_some_and(is_timeout) => {}
             Some(timeout) => {
                 self.problem(
                     "/config/timeout",
@@ -509,6 +508,11 @@ enum Written {
     Null,
     Named(Executor),
     Broken,
+}
+
+/// Whether somebody can be waited for so many seconds: some, and up to a year.
+pub fn is_timeout(seconds: f64) -> bool {
+    seconds > 0.0 && seconds <= 31_536_000.0
 }
 
 fn language_of(alias: Option<&str>, entrypoint: Option<&str>) -> Option<String> {
