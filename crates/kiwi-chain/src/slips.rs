@@ -15,7 +15,7 @@ pub(crate) fn slips(chain: &[Arc<Tool>]) -> Vec<String> {
     let mut known: BTreeSet<&str> = BTreeSet::from(["base_args", container::KEY]);
     known.extend(Language::ALL.map(Language::config_key));
     known.extend(schema.and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str));
-    let mut said = Vec::new();
+    let mut said: Vec<String> = packages_for_nobody(chain).into_iter().collect();
     for tool in chain.iter().rev() {
         let config = &tool.manifest.config;
         // What the binary brings is judged by its tests.
@@ -30,4 +30,20 @@ pub(crate) fn slips(chain: &[Arc<Tool>]) -> Vec<String> {
         known.extend(section.into_iter().flat_map(Map::keys).map(String::as_str));
     }
     said
+}
+
+/// That a tool requires packages which nothing in its chain installs.
+fn packages_for_nobody(chain: &[Arc<Tool>]) -> Option<String> {
+    let installs = |tool: &Arc<Tool>| {
+        Language::ALL.iter().any(|language| tool.manifest.config.contains_key(language.config_key()))
+    };
+    let leaf =
+        chain.first().filter(|leaf| leaf.space != Space::System && !leaf.manifest.requires.is_empty())?;
+    let runtime = &leaf.manifest.executor.as_ref()?.id;
+    (!chain.iter().any(installs)).then(|| {
+        format!(
+            "{}: `requires` names packages, and `{runtime}` installs none; commands are `requires_commands`",
+            leaf.path
+        )
+    })
 }

@@ -44,8 +44,10 @@ fn a_server_is_spoken_to_and_ends_when_its_input_does() {
 fn a_server_lives_behind_walls() {
     let bench = Bench::new();
     block_on(async {
+        // Who leaves by itself is given time for it: a container is removed meanwhile.
+        let launcher = bench.launcher.clone().with_grace(Duration::from_secs(10));
         for wall in &all_walls() {
-            let mut serving = bench.launcher.serve(walled(shell(ECHO), wall)).await.unwrap();
+            let mut serving = launcher.serve(walled(shell(ECHO), wall)).await.unwrap();
             talk(&mut serving).await;
             assert_eq!(serving.stop().await.unwrap(), Exit::Code(7), "{wall:?}");
         }

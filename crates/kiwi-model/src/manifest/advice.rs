@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::KNOWN_KEYS;
+use super::parameters::ParameterSpec;
 use crate::slip::meant;
 
 /// What whoever writes them at the top expects to hold; it would in `config`.
@@ -46,6 +47,12 @@ const OF_SCHEMAS: [&str; 34] = [
     "x-kiwi-secret",
 ];
 
+/// What a parameter in a list has beside words of JSON Schema.
+const OF_PARAMETERS: [&str; 5] = ["default", "description", "name", "required", "type"];
+
+const ANYTHING: &str = "`parameters` is a JSON Schema, and this one accepts anything: write \
+    `{type: object, properties: {…}}`, or a list of `{name: …, type: …}`";
+
 /// The keys that mean nothing, and what they would mean elsewhere or spelled otherwise; none if all are known.
 pub fn unknown_keys(manifest: &Map<String, Value>) -> Option<String> {
     let unknown = manifest.keys().map(String::as_str).filter(|key| !KNOWN_KEYS.contains(key));
@@ -59,19 +66,30 @@ pub fn unknown_keys(manifest: &Map<String, Value>) -> Option<String> {
     (!told.is_empty()).then(|| format!("unknown keys are kept but mean nothing: {}", told.join(", ")))
 }
 
-/// That a schema of parameters says nothing about any: most likely it maps their names to what they are.
-pub fn empty_schema(parameters: &Value) -> Option<&'static str> {
-    let schema = parameters.as_object().filter(|schema| !schema.is_empty())?;
-    let says_nothing = !schema.keys().any(|key| OF_SCHEMAS.contains(&key.as_str()));
-    says_nothing.then_some(
-        "`parameters` is a JSON Schema, and this one accepts anything: write `{type: object, properties: {…}}`, \
-         or a list of `{name: …, type: …}`",
-    )
+/// What of the parameters is most likely not what was meant.
+pub fn parameters(written: &ParameterSpec) -> Vec<String> {
+    let slip = |of: &str, key: &str, known: &[&'static str]| {
+        let meant = meant(key, known.iter().copied())?;
+        Some(format!("`{key}` of `{of}` means nothing; did you mean `{meant}`?"))
+    };
+    let schema = match written {
+        ParameterSpec::List(list) => {
+            let each = list.iter().flat_map(|it| it.rest.keys().map(|key| (&it.name, key)));
+            return each.filter_map(|(name, key)| slip(name, key, &OF_PARAMETERS)).collect();
+        }
+        ParameterSpec::Schema(schema) => schema,
+    };
+    let unknown: Vec<&String> = schema.keys().filter(|key| !OF_SCHEMAS.contains(&key.as_str())).collect();
+    if !unknown.is_empty() && unknown.len() == schema.len() {
+        // Most likely it maps names to what they are.
+        return vec![ANYTHING.to_owned()];
+    }
+    unknown.into_iter().filter_map(|key| slip("parameters", key, &OF_SCHEMAS)).collect()
 }
 
-/// How to write a value whose type is wrong, from what its reader said.
-pub fn of_type(key: &str, value: Option<&Value>, said: &str) -> Option<String> {
-    if key == "permissions" && value.is_some_and(Value::is_array) {
+/// How to write what stands at a JSON pointer, from what its reader said about its type.
+pub fn of_type(manifest: &Value, pointer: &str, said: &str) -> Option<String> {
+    if manifest.get("permissions").is_some_and(Value::is_array) && pointer.starts_with("/permissions") {
         return Some("write what is touched, such as `permissions: {filesystem_read: [data]}`".to_owned());
     }
     if said.contains("expected a string") {
@@ -80,7 +98,8 @@ pub fn of_type(key: &str, value: Option<&Value>, said: &str) -> Option<String> {
     if said.contains("expected a boolean") {
         return Some("write `true` or `false`".to_owned());
     }
-    match value {
+    let key = pointer.rsplit('/').next().unwrap_or_default();
+    match manifest.pointer(pointer) {
         Some(one @ (Value::String(_) | Value::Number(_))) if said.contains("expected a sequence") => {
             Some(format!("write a list: `{key}: [{one}]`"))
         }

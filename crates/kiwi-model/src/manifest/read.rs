@@ -130,8 +130,7 @@ impl Reader<'_> {
                 .collect();
             let name = path.trim_start_matches('/').replace('/', ".");
             let inner = error.into_inner().to_string();
-            let key = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-            let hint = advice::of_type(key, hashed.get(key), &inner);
+            let hint = advice::of_type(hashed, &path, &inner);
             let message = if name.is_empty() { inner } else { format!("`{name}`: {inner}") };
             ManifestError::one(self.source.file.clone(), message, hint, self.place(&path))
         })
@@ -183,10 +182,10 @@ impl Reader<'_> {
         let mut requires_env = fields.requires_env.take().unwrap_or_default();
         requires_env.extend(form.environment);
         let requires = fields.requires.take().or(form.requires).unwrap_or_default();
-        let parameters = fields.parameters.take().map(super::ParameterSpec::into_schema);
-        if let Some(warning) = parameters.as_ref().and_then(advice::empty_schema) {
-            self.warn(warning);
+        for slip in fields.parameters.iter().flat_map(advice::parameters) {
+            self.warn(&slip);
         }
+        let parameters = fields.parameters.take().map(super::ParameterSpec::into_schema);
 
         let mut normalised = hashed.as_object().cloned().unwrap_or_default();
         let mut fill = |key: &str, value: Option<Value>| {
@@ -417,6 +416,9 @@ impl Reader<'_> {
                     form.config.insert("url".into(), endpoint.clone());
                 }
                 (_, value) => {
+                    if let Some(known) = meant(key, ["endpoint", "entrypoint", "id", "requires", "version"]) {
+                        self.warn(&format!("`executor.{key}` means nothing; did you mean `{known}`?"));
+                    }
                     form.config.insert(key.clone(), value.clone());
                 }
             }

@@ -112,7 +112,16 @@ pub fn read_by(ground: &Ground) -> (Vec<LockEntry>, usize) {
 
 /// Waits until the file system's clock has ticked and lets a listing write the index anew: then it doubts no file.
 pub fn settle(ground: &Ground) {
-    std::thread::sleep(Duration::from_millis(30));
+    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).expect("time");
+    let (index, probe) = (index_path(ground), ground.ai("probe"));
+    loop {
+        std::thread::sleep(Duration::from_millis(30));
+        fs::write(&probe, "").expect("probe");
+        if modified(&probe) > modified(&index) {
+            break;
+        }
+    }
+    fs::remove_file(&probe).expect("probe");
     entries(ground);
 }
 

@@ -202,6 +202,12 @@ fn slips_are_told_with_what_was_meant() {
     };
     for (tool_type, entrypoint, more, hint) in [
         ("python", "main.py", "requires: pandas", "write a list: `requires: [\"pandas\"]`"),
+        (
+            "python",
+            "main.py",
+            "permissions: {filesystem_read: data}",
+            "write a list: `filesystem_read: [\"data\"]`",
+        ),
         ("python", "main.py", "mutates_state: yes", "write `true` or `false`"),
         ("python", "main.py", "description: 12", "put the value in quotes"),
         ("python", "main.py", "permissions: [filesystem_read]", "`permissions: {filesystem_read: [data]}`"),
@@ -227,6 +233,18 @@ fn slips_are_told_with_what_was_meant() {
         ("require: [x]", "require (did you mean `requires`?)"),
         ("timeout: 3", "timeout (it belongs in `config`)"),
         ("parameters: {name: {type: string}}", "this one accepts anything"),
+        (
+            "parameters: {type: object, propertes: {n: {}}}",
+            "`propertes` of `parameters` means nothing; did you mean `properties`?",
+        ),
+        (
+            "parameters: [{name: n, requried: true}]",
+            "`requried` of `n` means nothing; did you mean `required`?",
+        ),
+        (
+            "executor: {id: python_runtime, versoin: \"^1\"}",
+            "`executor.versoin` means nothing; did you mean `version`?",
+        ),
     ] {
         manifest("python", "main.py", more);
         let checked = env.run(&["tool", "check", "slip"]);
@@ -238,6 +256,11 @@ fn slips_are_told_with_what_was_meant() {
         manifest("python", "main.py", more);
         assert!(!env.run(&["tool", "check", "slip"]).stderr.contains("anything"), "{more}");
     }
+    let bash = "tool_id: slip\nversion: \"1.0.0\"\ntool_type: bash\nentrypoint: main.sh\nrequires: [jq]\n";
+    env.write("tools/slip/tool.yaml", bash);
+    env.write("tools/slip/main.sh", "#!/usr/bin/env bash\n");
+    let told = env.run(&["tool", "check", "slip"]).stderr;
+    assert!(told.contains("`bash_runtime` installs none; commands are `requires_commands`"), "{told}");
     let api = "tool_id: slip\nversion: \"1.0.0\"\ntool_type: api\nconfig: {url: \"https://localhost/\", method: FETCH}\n";
     env.write("tools/slip/tool.yaml", api);
     let told = check(&env, "slip").to_string();
