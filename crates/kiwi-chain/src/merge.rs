@@ -123,7 +123,7 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
                 primitive: root.manifest.tool_id.clone(),
                 complaint: complaint.to_string(),
                 hint: match primitive {
-                    Primitive::Subprocess => None,
+                    Primitive::Subprocess => wanted(schema, &complaint.pointer),
                     Primitive::HttpClient => advice(&merged.template, &complaint.pointer),
                 },
                 pointer: complaint.pointer,
@@ -131,6 +131,18 @@ pub fn merge(chain: &[Arc<Tool>], caches: &Caches) -> Result<Merged, ChainError>
         }
     }
     Ok(merged)
+}
+
+/// What a schema describes as what should stand at a place, or around it.
+fn wanted(schema: &Value, pointer: &str) -> Option<String> {
+    let (mut at, mut said) = (schema, None);
+    for name in pointer.split('/').skip(1) {
+        let member = at.get("properties").and_then(|properties| properties.get(name));
+        let Some(inner) = member.or_else(|| at.get("items")) else { break };
+        at = inner;
+        said = at.get("description").and_then(Value::as_str).or(said);
+    }
+    said.map(str::to_owned)
 }
 
 /// Maps merge by key; everything else is replaced by the child's value.

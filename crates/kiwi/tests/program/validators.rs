@@ -213,18 +213,19 @@ fn slips_are_told_with_what_was_meant() {
         ("python", "main.py", "permissions: [filesystem_read]", "`permissions: {filesystem_read: [data]}`"),
         ("pyton", "main.py", "", "did you mean `tool_type: python`?"),
         ("python", "mian.py", "", "did you mean `main.py`?"),
+        ("python", "main.py", "config: {limits: {memory: 256m}}", "bytes, such as 268435456"),
+        ("python", "main.py", "config: {limits: {mem: 1}}", "any of cpu, memory, pids, files and output"),
+        ("python", "main.py", "config: {network: no}", "`none`, or a list of hosts"),
+        ("python", "main.py", "config: {mounts: [{path: data, mode: rx}]}", "{path: …, mode: rw}"),
     ] {
         manifest(tool_type, entrypoint, more);
         let issue = &check(&env, "slip")["issues"][0];
         assert!(issue["hint"].as_str().unwrap_or_default().contains(hint), "{hint}: {issue}");
     }
-    for (more, says) in [
-        (
-            "parameters: {type: object, properties: {n: {type: int}}}",
-            "`properties.n.type`: \"int\" is no type; there are string, integer",
-        ),
-        ("config: {limits: {memory: 256m}}", "`limits.memory`"),
-    ] {
+    for (more, says) in [(
+        "parameters: {type: object, properties: {n: {type: int}}}",
+        "`properties.n.type`: \"int\" is no type; there are string, integer",
+    )] {
         manifest("python", "main.py", more);
         let issue = &check(&env, "slip")["issues"][0];
         assert!(issue["message"].as_str().unwrap().contains(says), "{says}: {issue}");
