@@ -109,7 +109,8 @@ fn complaint(error: &ValidationError<'_>) -> Complaint {
 /// Why a schema is none, and where.
 fn unusable(error: &ValidationError<'_>) -> Complaint {
     let complaint = complaint(error);
-    if complaint.pointer.ends_with("/type") {
+    // A property may have that name too.
+    if complaint.pointer.ends_with("/type") && !complaint.pointer.ends_with("/properties/type") {
         let message = format!(
             "{} is no type; there are string, integer, number, boolean, array, object and null",
             error.instance()
