@@ -36,12 +36,10 @@ pub struct Builder<'a> {
 impl Builder<'_> {
     /// Fills the folder and says what is in it. It is not complete before the marker is written.
     pub async fn build(&self) -> Result<Vec<Pin>, ExecError> {
-        let built = self.fill().await;
-        if built.is_err() {
-            // What came of it is of no use, and may be what the disk is full of. What cannot be removed has no marker.
-            let _ = self.clear();
-        }
-        built
+        let mut scrap = Scrap(Some(self.folder));
+        let installed = self.fill().await?;
+        scrap.0 = None;
+        Ok(installed)
     }
 
     async fn fill(&self) -> Result<Vec<Pin>, ExecError> {
@@ -132,6 +130,18 @@ impl Builder<'_> {
             *path = if path.is_empty() { folder.to_owned() } else { format!("{folder}:{path}") };
         }
         variables.into_iter().map(|(name, value)| (name, Text::literal(value))).collect()
+    }
+}
+
+/// What a build that fails, or is given up, has come to: it is of no use, and may be what the disk is full of. What an
+/// installer still writes is removed by its launcher, and what cannot be removed has no marker.
+struct Scrap<'a>(Option<&'a Path>);
+
+impl Drop for Scrap<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0 {
+            let _ = remove(folder);
+        }
     }
 }
 
