@@ -3,6 +3,7 @@
 use crate::support::TestEnvironment;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
@@ -125,4 +126,45 @@ fn what_is_in_use_stays() {
     drop(lock);
     let (_, pruned) = json(&env, &["cache", "prune", "--older-than", "0"]);
     assert_eq!(names(&pruned, "pruned"), vec![pair("environment", "building"), pair("environment", "held")]);
+}
+
+#[test]
+fn a_build_whose_kiwi_is_killed_leaves_nothing() {
+    let env = TestEnvironment::new();
+    let (programs, started) = (env.tmp().join("programs"), env.tmp().join("started"));
+    let search_path = std::env::var("PATH").unwrap();
+    let node = std::env::split_paths(&search_path).map(|folder| folder.join("node")).find(|it| it.is_file());
+    let node = node.expect("node is installed");
+    for (name, script) in [
+        ("node", format!("#!/bin/sh\nexec {} \"$@\"\n", node.display())),
+        (
+            "npm",
+            format!("#!/bin/sh\nmkdir node_modules/ms && touch {} && exec sleep 60\n", started.display()),
+        ),
+    ] {
+        crate::support::write(&programs.join(name), script);
+        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    env.write("tools/never.js", "// kiwi: version: 1.0.0\n// kiwi: requires: [ms@2.1.3]\n");
+    let mut command = env.command(&["run", "never"]);
+    command.env("PATH", format!("{}:{search_path}", programs.display()));
+    let mut kiwi = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("npm is at work", || started.exists());
+    let folders = || {
+        let kept = fs::read_dir(env.home().join(".ai/cache/node")).unwrap().flatten();
+        kept.filter(|entry| entry.path().is_dir()).count()
+    };
+    assert_eq!(folders(), 1);
+    kiwi.kill().unwrap();
+    kiwi.wait().unwrap();
+    wait_until("what it had built is gone", || folders() == 0);
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let since = std::time::Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(20), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
