@@ -22,6 +22,11 @@ pub fn run() -> Result<()> {
     report.step("lints", "cargo clippy, every crate and target, warnings are errors", || {
         Shell::cargo()?
             .args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            .run()?;
+        // A program without a standard library, which no other crate is built beside.
+        Shell::cargo()?
+            .args(["clippy", "--quiet", "--package", "kiwi-launcher", "--bin", "kiwi-launcher"])
+            .args(["--features", "freestanding", "--profile", "launcher", "--", "-D", "warnings"])
             .run()
     })?;
     report.step("dependencies", "cargo deny: bans, licences, sources", || {

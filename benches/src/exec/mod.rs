@@ -79,6 +79,17 @@ fn behind_walls(report: &mut Report, walls: &walls::Walls) {
         let above = ms(samples.p50() - standard.p50());
         report.judge(what, above, Unit::Milliseconds, bar, both(samples, standard));
     }
+    // The same by what a person sees: all that Kiwi adds to a start, its launcher included.
+    let plain = &walls.plain;
+    for (what, bar, samples) in [
+        ("restricted, Kiwi's own walls built ahead, above a plain spawn", 1.0, &walls.native),
+        ("restricted, walls by bwrap built ahead, above a plain spawn", 5.0, &walls.bubblewrap),
+        ("restricted, Kiwi's own walls built anew, above a plain spawn", 1.0, &walls.native_anew),
+        ("restricted, walls by bwrap built anew, above a plain spawn", 5.0, &walls.bubblewrap_anew),
+    ] {
+        let above = ms(samples.p50() - plain.p50());
+        report.judge(what, above, Unit::Milliseconds, bar, both(samples, plain));
+    }
     let mut tell = |what: &str, samples: &Samples| {
         report.tell(what, ms(samples.p50()), Unit::Milliseconds, json!({"measured": figures(samples)}));
     };

@@ -26,6 +26,7 @@ impl Warm {
         let host = Host {
             environment,
             kiwi: kiwi.to_owned(),
+            launcher: None,
             cwd: project.root(),
             scratch: std::env::temp_dir(),
             has_terminal: false,

@@ -63,6 +63,7 @@ impl Place {
         let host = Host {
             environment: [("PATH".to_owned(), path), ("KIWI_TRUST".to_owned(), "1".to_owned())].into(),
             kiwi: kiwi.to_owned(),
+            launcher: None,
             cwd: project.clone(),
             scratch: scratch.path().to_owned(),
             has_terminal: false,

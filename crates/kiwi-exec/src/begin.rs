@@ -1,5 +1,6 @@
 //! From a process to a running one: what [`Launcher::run`] and [`Launcher::serve`] have in common.
 
+use kiwi_launcher::WALLED;
 use kiwi_model::Isolation;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +17,7 @@ use crate::running::{Pipes, Running, Started};
 use crate::sandbox::{self, Builder, Hosts, Proxy};
 use crate::snapshot::{Snapshot, random_name};
 use crate::spare::Walls;
-use crate::wire::{self, Launch, Opening, Raw, Stage};
+use kiwi_launcher::wire::{self, Launch, Opening, Raw, Stage};
 
 /// What a process reads from standard input.
 pub enum Input {
@@ -50,6 +51,28 @@ pub struct Held<'a> {
     pub lock: Option<BorrowedFd<'a>>,
     /// A folder that is removed, under the lock, when the process is ended before it has ended by itself.
     pub scrap: Option<&'a Path>,
+}
+
+/// How a launcher begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It waits for its orders.
+    Plain,
+    /// The same, by Kiwi itself, which speaks to container engines.
+    ThroughKiwi,
+    /// It begins with its walls while its orders are being drawn up.
+    Walled,
+}
+
+impl Way {
+    fn of(process: &Process, builder: Option<&Builder>) -> Self {
+        match builder {
+            Some(Builder::Container(_)) => Self::ThroughKiwi,
+            // What is to be born in a group is not there before the group.
+            Some(Builder::Native) if !process.confinement.limits.need_group() => Self::Walled,
+            _ => Self::Plain,
+        }
+    }
 }
 
 /// A process whose launcher knows everything.
@@ -94,8 +117,17 @@ impl Launcher {
             (running, pipes, Ok(order), true)
         } else {
             // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
-            let new = || random_name().and_then(|call| Started::start(&self.program, None, call));
-            let (running, pipes) = Running::adopt(self, ahead.map_or_else(new, Ok)?)?;
+            let way = Way::of(&process, builder.as_ref());
+            let started = match ahead {
+                // Who was started before it was known what for speaks to no engine.
+                Some(ahead) if way == Way::ThroughKiwi => {
+                    ahead.let_go();
+                    self.start_anew(way)?
+                }
+                Some(ahead) => ahead,
+                None => self.start_anew(way)?,
+            };
+            let (running, pipes) = Running::adopt(self, started)?;
             let order = Order::draw_up(self, &process, builder, running.call());
             (running, pipes, order, false)
         };
@@ -155,6 +187,15 @@ impl Launcher {
 }
 
 impl Launcher {
+    fn start_anew(&self, way: Way) -> Result<Started, ExecError> {
+        let call = random_name()?;
+        match way {
+            Way::Plain => Started::start(&self.door, None, call),
+            Way::ThroughKiwi => Started::start(&self.door.of_kiwi(), None, call),
+            Way::Walled => Started::start(&self.door, Some(WALLED), call),
+        }
+    }
+
     /// A launcher that waits for this very order and has been told the first of it, if there is one. Whatever
     /// is not as it should be is no reason to do without: then the process is started as if there were no spares.
     async fn spare(

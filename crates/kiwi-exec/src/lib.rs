@@ -15,13 +15,14 @@
 //! # How a process runs
 //!
 //! ```text
-//! Kiwi ──posix_spawn──▶ launcher (`kiwi __launch`) ──posix_spawn──▶ tool ──▶ whatever it starts
+//! Kiwi ──posix_spawn──▶ launcher (`kiwi-launcher`) ──posix_spawn──▶ tool ──▶ whatever it starts
 //!   ▲  control socket      │ new session, subreaper, deadline         │
 //!   └── stdout, stderr ────┴───────────── inherited pipes ────────────┘
 //! ```
 //!
-//! The launcher is resident: it holds the other end of a socket whose closing means "Kiwi is gone or has changed its
-//! mind". Everything the tool ever starts stays below the launcher, because orphans are handed to the nearest
+//! The launcher is a program of its own, which Kiwi carries along, or Kiwi itself (`kiwi __launch`); both are
+//! [`kiwi_launcher`]. It is resident: it holds the other end of a socket whose closing means "Kiwi is gone or has changed
+//! its mind". Everything the tool ever starts stays below the launcher, because orphans are handed to the nearest
 //! subreaper, and the launcher does not leave before its last descendant has.
 //!
 //! In a sandbox there is one more in between, the first process of a process namespace, which the launcher starts
@@ -48,13 +49,11 @@ mod keyring;
 mod launcher;
 mod leftover;
 mod memfd;
-mod memory;
 mod mentions;
 mod order;
 mod orphans;
 mod place;
 mod process;
-mod procfs;
 mod refused;
 mod rest;
 mod run;
@@ -64,14 +63,13 @@ mod serve;
 mod snapshot;
 mod spare;
 mod which;
-mod wire;
 
 pub use account::account;
 pub use command::{Ended, run_to_end};
-pub use confinement::{Backend, Confinement, Limits, Network};
+pub use confinement::{Backend, Confinement, Network};
 pub use container::{
-    ContainerEnd, ContainerError, ContainerWalls, Containers, Engine, EngineKind, ImageSource, KeptImage,
-    Leftover, container_main, telling,
+    ContainerEnd, ContainerError, ContainerWalls, Containers, Engine, ImageSource, KeptImage, Leftover,
+    container_main, telling,
 };
 pub use environment::{
     Environment, Environments, KeptEnvironment, KeptInterpreter, PinDifference, Progress, Wanted, Wish,
@@ -83,10 +81,12 @@ pub use http::{
     Redirects,
 };
 pub use keyring::{Asking, Keyring, KeyringError};
+pub use kiwi_launcher::memory::keep_memory_private;
+pub use kiwi_launcher::plan::EngineKind;
+pub use kiwi_launcher::wire::{Exit, Limits};
 pub use launcher::launcher_main;
 pub use leftover::KeptSnapshot;
-pub use memory::keep_memory_private;
-pub use process::{Exit, Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
+pub use process::{Finished, Launcher, Package, PackageForm, Process, Stream, Unwatched, Watch};
 pub use rest::{give_memory_back, share_memory};
 pub use serve::{Serving, ServingEnd};
 pub use which::ProgramSearch;

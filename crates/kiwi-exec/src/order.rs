@@ -12,7 +12,7 @@ use crate::place::Placement;
 use crate::process::{Launcher, Process};
 use crate::sandbox::{self, Builder, Sandbox};
 use crate::which::ProgramSearch;
-use crate::wire::{Launch, Part, Raw, Word};
+use kiwi_launcher::wire::{Launch, Part, Raw, Word};
 
 /// A process that may start.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Order {
         let cwd = std::path::absolute(&process.cwd)
             .map_err(|source| ExecError::WorkingFolder { path: process.cwd.clone(), source })?;
         let placement = Placement::decide(process, &absolute(&launcher.scratch)?)?;
-        let kiwi = absolute(&launcher.program)?;
+        let kiwi = absolute(launcher.kiwi())?;
         let speller = Speller { process, placement: &placement, kiwi: &kiwi, cwd: &cwd };
         let args = process.args.iter().map(|text| speller.word(text)).collect::<Result<Vec<_>, _>>()?;
         // A map, because of two values for one name only the later may reach the tool.
@@ -139,7 +139,7 @@ impl Speller<'_> {
         program: &Word,
         env: &mut BTreeMap<&str, Word>,
     ) -> Result<Sandbox, ExecError> {
-        let path = |word: &Word| word.spell(&[]).ok().map(PathBuf::from).filter(|path| path.is_absolute());
+        let path = |word: &Word| word.spell().ok().map(PathBuf::from).filter(|path| path.is_absolute());
         let (process, confinement) = (self.process, &self.process.confinement);
         let texts = process.args.iter().chain(process.env.iter().map(|(_, value)| value));
         let names_kiwi =
@@ -175,7 +175,7 @@ impl Speller<'_> {
             // Node.js heeds the variables only when told to.
             env.insert("NODE_USE_ENV_PROXY", literal("1"));
         }
-        Ok(Sandbox::new(builder, sockets, proxy, view))
+        Ok(sandbox::behind(builder, sockets, proxy, view))
     }
 
     /// A program named in plain characters is looked for; a symbolic one is where it is.
@@ -184,9 +184,7 @@ impl Speller<'_> {
         let versions = env
             .iter()
             .filter(|(name, _)| name.ends_with("_VERSION"))
-            .filter_map(|(name, value)| {
-                Some(((*name).to_owned(), value.spell(&[]).ok()?.into_string().ok()?))
-            })
+            .filter_map(|(name, value)| Some(((*name).to_owned(), value.spell().ok()?.into_string().ok()?)))
             .collect();
         let search = ProgramSearch { path: &self.process.search_path, cwd: self.cwd, versions: &versions };
         match search.find(&name) {

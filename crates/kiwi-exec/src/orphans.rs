@@ -11,7 +11,8 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::procfs::{self, Proc};
+use kiwi_launcher::kernel::processors::part_with;
+use kiwi_launcher::procfs::{self, Proc};
 
 /// The variable that says to which call a process belongs.
 pub const MARKER: &str = "KIWI_CALL";
@@ -34,6 +35,9 @@ pub fn start_launcher(command: &mut Command) -> io::Result<Child> {
     let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
     let child = command.spawn()?;
     launchers().extend(i32::try_from(child.id()));
+    if let Some(pid) = number(&child) {
+        part_with(pid);
+    }
     Ok(child)
 }
 

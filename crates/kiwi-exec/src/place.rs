@@ -9,7 +9,7 @@ use crate::error::ExecError;
 use crate::memfd::sealed_file;
 use crate::process::{Package, PackageForm, Process};
 use crate::snapshot::{Snapshot, folder_of, inside, random_name};
-use crate::wire::{Part, Raw};
+use kiwi_launcher::wire::{Part, Raw};
 
 /// The decision, before anything is written.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! What to start, and what came of it.
 
+use kiwi_launcher::wire::Exit;
 use kiwi_model::{File, Isolation, Text};
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::confinement::Confinement;
+use crate::launcher::Door;
 use crate::running::Ahead;
 use crate::spare::Spares;
 
@@ -63,8 +64,8 @@ pub enum PackageForm {
 /// How processes are started: which program supervises them and where their files may be put.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// The program that calls [`crate::launcher_main`] when its first argument is `__launch`: the Kiwi binary.
-    pub program: PathBuf,
+    /// How launchers are started.
+    pub(crate) door: Door,
     /// Where private copies of packages are made. Created when missing; nothing in it outlives a run.
     pub scratch: PathBuf,
     /// How long a process has between being asked to end and being killed.
@@ -79,17 +80,30 @@ impl Launcher {
     /// The grace the specification asks for.
     pub const GRACE: Duration = Duration::from_secs(5);
     /// The first argument by which a program knows that it is to be the launcher.
-    pub const ARGUMENT: &'static str = "__launch";
+    pub const ARGUMENT: &'static str = kiwi_launcher::ARGUMENT;
 
-    /// A launcher with the ordinary grace.
-    pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
+    /// A launcher with the ordinary grace. `kiwi` is the Kiwi binary: the program that calls [`crate::launcher_main`] when
+    /// its first argument is `__launch`. It carries a program along that does the same sooner, wherever that is possible.
+    pub fn new(kiwi: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
         Self {
-            program: program.into(),
+            door: Door { kiwi: kiwi.into(), instead: None },
             scratch: scratch.into(),
             grace: Self::GRACE,
             ahead: Ahead::default(),
             spares: Spares::default(),
         }
+    }
+
+    /// The same, by this program and no other, if one is given.
+    #[must_use]
+    pub fn by(mut self, program: Option<PathBuf>) -> Self {
+        self.door.instead = program;
+        self
+    }
+
+    /// The Kiwi binary.
+    pub fn kiwi(&self) -> &Path {
+        &self.door.kiwi
     }
 
     /// The same launcher with another grace.
@@ -141,30 +155,4 @@ pub struct Finished {
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    /// It returned this code.
-    Code(i32),
-    /// A signal ended it.
-    Signal(i32),
-}
-
-impl Exit {
-    /// Whether it says that all went well.
-    pub const fn is_success(self) -> bool {
-        matches!(self, Self::Code(0))
-    }
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(signal) => write!(f, "signal {signal}"),
-        }
-    }
 }

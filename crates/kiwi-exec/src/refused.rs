@@ -8,7 +8,7 @@ use crate::container::{ContainerError, telling};
 use crate::error::ExecError;
 use crate::order::Order;
 use crate::sandbox::Builder;
-use crate::wire::{Launch, Limit, Stage, Wall};
+use kiwi_launcher::wire::{Launch, Limit, Stage, Wall};
 
 /// What the launcher was doing, what the system answered, and what whoever builds the walls said about it.
 pub struct Refused<'a> {
@@ -22,7 +22,7 @@ impl Refused<'_> {
         let Self { stage, error, said } = self;
         let program = launch
             .program
-            .spell(&[])
+            .spell()
             .map_or_else(|_| "the tool's own file".into(), |program| program.to_string_lossy().into_owned());
         match stage {
             Stage::Prepare => {

@@ -9,7 +9,7 @@ use crate::capture::Capture;
 use crate::error::ExecError;
 use crate::process::{Finished, Launcher, Process, Stream, Watch};
 use crate::running::{MARGIN, Running};
-use crate::wire::{Report, Stage};
+use kiwi_launcher::wire::{Report, Stage};
 
 impl Launcher {
     /// Runs a process and waits until it, and everything it started, has ended.

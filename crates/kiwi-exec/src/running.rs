@@ -1,21 +1,20 @@
 //! Kiwi's end of one launcher.
-#![expect(clippy::disallowed_methods, reason = "the one place where launchers are started")]
 
 use rustix::net::Shutdown;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::error::ExecError;
+use crate::launcher::Door;
 use crate::orphans;
 use crate::process::Launcher;
 use crate::snapshot::{Snapshot, random_name};
-use crate::wire::{self, Report};
+use kiwi_launcher::wire::{self, Report};
 
 /// How long a launcher may take beyond timeout and grace before it counts as lost.
 pub const MARGIN: Duration = Duration::from_secs(2);
@@ -75,7 +74,7 @@ impl Launcher {
     /// one process and then ends itself.
     pub fn start_ahead(&self) {
         // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
-        if let Ok(started) = random_name().and_then(|call| Started::start(&self.program, None, call)) {
+        if let Ok(started) = random_name().and_then(|call| Started::start(&self.door, None, call)) {
             self.ahead.put(Started { is_ahead: true, ..started });
         }
     }
@@ -83,21 +82,20 @@ impl Launcher {
 
 impl Started {
     /// Starts a launcher, in a role if it is to have one, which then waits for its orders.
-    pub fn start(program: &Path, role: Option<&str>, call: String) -> Result<Self, ExecError> {
+    pub fn start(door: &Door, role: Option<&str>, call: String) -> Result<Self, ExecError> {
         let refused = || ExecError::io("start the launcher");
         let (control, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
         control.set_nonblocking(true).map_err(refused())?;
         let (stdout, stdout_writer) = io::pipe().map_err(refused())?;
         let (stderr, stderr_writer) = io::pipe().map_err(refused())?;
-        let mut command = Command::new(program);
-        command
-            .arg(Launcher::ARGUMENT)
-            .args(role)
-            .env_clear()
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(stdout_writer)
-            .stderr(stderr_writer);
-        let child = orphans::start_launcher(&mut command).map_err(refused())?;
+        let child = door.open(role, |command| {
+            command
+                .stdin(Stdio::from(OwnedFd::from(theirs.try_clone()?)))
+                .stdout(stdout_writer.try_clone()?)
+                .stderr(stderr_writer.try_clone()?);
+            Ok(())
+        });
+        let child = child.map_err(refused())?;
         let pipes = Pipes { stdout: stdout.into(), stderr: stderr.into() };
         Ok(Self { call, child, control, pipes, is_ahead: false })
     }
@@ -110,6 +108,11 @@ impl Started {
     /// Where it takes its orders from. Does not block.
     pub const fn control(&self) -> &std::os::unix::net::UnixStream {
         &self.control
+    }
+
+    /// Lets it go without orders; it is waited for beside everything else.
+    pub fn let_go(self) {
+        see_off(|| self.leave(MARGIN));
     }
 
     /// Lets it go without orders, and waits until nothing of it is left.
@@ -169,7 +172,7 @@ impl Running {
         while !rest.is_empty() {
             let sent = self
                 .control
-                .async_io(Interest::WRITABLE, || wire::send(self.control.as_fd(), rest, with))
+                .async_io(Interest::WRITABLE, || Ok(wire::send(self.control.as_fd(), rest, with)?))
                 .await;
             let sent = sent.map_err(|error| match error.kind() {
                 io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ExecError::Lost,

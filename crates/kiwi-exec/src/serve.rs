@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use crate::begin::{Asked, Begun, Held, Input, Ordered};
 use crate::capture::{Read, read_there, read_told};
 use crate::error::ExecError;
-use crate::process::{Exit, Launcher, Process};
+use crate::process::{Launcher, Process};
 use crate::running::{MARGIN, Running};
 use crate::sandbox::Proxy;
-use crate::wire::Report;
+use kiwi_launcher::wire::{Exit, Report};
 
 /// How much of what a server wrote to standard error is kept.
 const TAIL: usize = 64 << 10;

@@ -1,8 +1,8 @@
 //! A private copy of packages for one run.
 
-use rustix::rand::GetRandomFlags;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io;
+use kiwi_launcher::folder::remove_tree;
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -64,7 +64,8 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        remove(&self.path);
+        // Whatever the tool did to its permissions.
+        remove_tree(self.path.as_path().as_os_str().as_bytes());
     }
 }
 
@@ -82,10 +83,7 @@ const PREFIX: &str = "kiwi-run-";
 
 /// A name nobody can guess, so nobody can have prepared it.
 pub fn random_name() -> Result<String, ExecError> {
-    let mut bytes = [0_u8; 16];
-    rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())
-        .map_err(ExecError::io("get random bytes"))?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+    kiwi_launcher::folder::random_name().map_err(ExecError::io("get random bytes"))
 }
 
 /// The path of a package file, if it stays inside.
@@ -97,23 +95,6 @@ pub fn inside(path: &str) -> Result<&Path, ExecError> {
     if stays { Ok(checked) } else { Err(ExecError::UnsafePath { path: path.to_owned() }) }
 }
 
-/// Removes a folder whatever the tool did to its permissions. There is nobody left to complain to.
-fn remove(path: &Path) {
-    if matches!(fs::remove_dir_all(path), Err(error) if error.kind() != io::ErrorKind::NotFound) {
-        unlock(path);
-        let _ = fs::remove_dir_all(path);
-    }
-}
-
-/// Makes folders below `path` writable again; never follows a link.
-fn unlock(path: &Path) {
-    let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
-    let Ok(entries) = fs::read_dir(path) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        unlock(&entry.path());
-    }
-}
-
 fn private_folder(recursive: bool) -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.recursive(recursive).mode(0o700);
@@ -123,6 +104,7 @@ fn private_folder(recursive: bool) -> DirBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn paths_that_leave_the_package_are_refused() {

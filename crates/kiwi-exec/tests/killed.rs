@@ -10,7 +10,7 @@ use support::{Bench, example, marker, wait_for_marked, wait_until};
 
 fn caller(bench: &Bench, script: &str) -> std::process::Child {
     Command::new(example("caller"))
-        .arg(&bench.launcher.program)
+        .arg(bench.launcher.kiwi())
         .arg(&bench.launcher.scratch)
         .arg(script)
         .stderr(Stdio::null())

@@ -18,7 +18,7 @@ fn what_is_mounted_below_something_shown_is_held_as_tightly() {
         let run = |flags: &str| {
             let mut command = Command::new("unshare");
             command.args(["--user", "--map-root-user", "--mount", "sh", "-c", host]);
-            command.arg(example("caller")).arg(&bench.launcher.program).arg(&bench.launcher.scratch);
+            command.arg(example("caller")).arg(bench.launcher.kiwi()).arg(&bench.launcher.scratch);
             command.arg(script(flags)).arg(format!("{backend:?}"));
             command.stderr(Stdio::null()).status().unwrap().success()
         };
@@ -38,7 +38,7 @@ fn declared_settings_are_the_hosts_and_stay_as_they_are() {
         let script = "grep -q own /etc/passwd && echo made > /etc/new && cd && touch here && pwd";
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", host]);
-        command.arg(example("caller")).arg(&bench.launcher.program).arg(&bench.launcher.scratch);
+        command.arg(example("caller")).arg(bench.launcher.kiwi()).arg(&bench.launcher.scratch);
         command.arg(script).arg(format!("{backend:?}")).args(["", "/etc", "/home"]);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kiwi_exec::{Backend, ExecError, Exit, Stream, Unwatched, Watch};
+use kiwi_exec::{Backend, Confinement, ExecError, Exit, Process, Stream, Unwatched, Watch};
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ fn the_working_folder_and_symbolic_paths_are_put_in() {
     asked.project = "/some/project".into();
     let project = Text(vec![Piece::Literal("p=".into()), Piece::Project, Piece::Literal("/x".into())]);
     asked.args.extend([Text::literal("sh"), project, Text(vec![Piece::Kiwi])]);
-    let expected = format!("{}\np=/some/project/x\n{}\n", folder.display(), bench.launcher.program.display());
+    let expected = format!("{}\np=/some/project/x\n{}\n", folder.display(), bench.launcher.kiwi().display());
     assert_eq!(bench.output(asked), expected);
 }
 
@@ -92,7 +92,7 @@ fn relative_paths_mean_what_they_mean_to_the_caller() {
     let up: std::path::PathBuf = here.components().skip(1).map(|_| "..").collect();
     let relative = |path: &std::path::Path| up.join(path.strip_prefix("/").unwrap());
     let launcher =
-        kiwi_exec::Launcher::new(relative(&bench.launcher.program), relative(&bench.launcher.scratch));
+        kiwi_exec::Launcher::new(relative(bench.launcher.kiwi()), relative(&bench.launcher.scratch));
     std::fs::write(bench.home.path().join("data"), "DATA").unwrap();
     let mut asked = shell("cat data $1/x");
     asked.cwd = relative(bench.home.path());
@@ -263,5 +263,36 @@ fn a_launcher_started_ahead_serves_the_next_process_and_only_that() {
     for word in ["first", "second"] {
         let finished = bench.run(shell(&format!("echo {word}"))).unwrap();
         assert_eq!(finished.stdout, format!("{word}\n").into_bytes());
+    }
+}
+
+#[test]
+fn the_launcher_is_the_program_that_kiwi_carries_along_and_kiwi_where_it_is_told_to_be() {
+    let bench = Bench::new();
+    // A shell that is asked for more than one thing stays a process of its own, whose parent is the launcher.
+    let script = "readlink /proc/$PPID/exe; tr '\\0' ' ' < /proc/$PPID/cmdline; :";
+    let kiwi = bench.launcher.kiwi().display().to_string();
+    let shown = format!("{kiwi} __launch ");
+    assert_eq!(bench.output(shell(script)), format!("/memfd:kiwi (deleted)\n{shown}"));
+    let by_kiwi = bench.launcher.clone().by(Some(bench.launcher.kiwi().to_owned()));
+    let run = by_kiwi.run(shell(script), &Unwatched, std::future::pending());
+    let finished = block_on(run).unwrap();
+    assert_eq!(String::from_utf8(finished.stdout).unwrap(), format!("{kiwi}\n{shown}"));
+}
+
+/// A launcher begins on another processor than Kiwi; what it starts may run on all of them.
+#[test]
+fn a_tool_may_use_the_processors_that_kiwi_may() {
+    let bench = Bench::new();
+    let allowed = |status: &str| {
+        status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(ToOwned::to_owned).unwrap()
+    };
+    let ours = allowed(&std::fs::read_to_string("/proc/self/status").unwrap());
+    for isolation in [Isolation::Trusted, Isolation::Standard, Isolation::Sandboxed, Isolation::Restricted] {
+        for backend in [Backend::Native, Backend::Bubblewrap] {
+            let confinement = Confinement { backend, ..Confinement::default() };
+            let asked = Process { isolation, confinement, ..shell("cat /proc/self/status") };
+            assert_eq!(allowed(&bench.output(asked)), ours, "{isolation:?}");
+        }
     }
 }

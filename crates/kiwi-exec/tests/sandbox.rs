@@ -6,7 +6,7 @@ use kiwi_exec::{Backend, ExecError, Exit, Process, Unwatched};
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::fs;
 use std::time::{Duration, Instant};
-use support::sandbox::{LEVELS, all_walls, python, real, shell_in, walled};
+use support::sandbox::{LEVELS, all_walls, python, real, shell_in, walled, walls};
 use support::spares::warm_up_native;
 use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell, wait_until};
 
@@ -277,5 +277,19 @@ fn every_wall_stands() {
         let said = bench.output(walled(shell(status), &wall));
         let none = "0".repeat(16);
         assert_eq!(said, format!("CapEff:{none}CapBnd:{none}NoNewPrivs:1Seccomp:2"), "{wall:?}");
+    }
+}
+
+/// Where the program that Kiwi carries along cannot be started, Kiwi is the launcher.
+#[test]
+fn kiwi_itself_builds_the_same_walls() {
+    let bench = Bench::new();
+    let mut by_kiwi = Bench::new();
+    by_kiwi.launcher = by_kiwi.launcher.clone().by(Some(by_kiwi.launcher.kiwi().to_owned()));
+    let script = "grep -E '^(Cap|NoNewPrivs|Seccomp)' /proc/self/status; ls / /etc /dev; echo /proc/[0-9]*; \
+                  cat /etc/shadow /proc/1/environ || echo refused; readlink /proc/self/ns/net | grep -c net";
+    for wall in &walls() {
+        let seen = |bench: &Bench| bench.output(walled(shell(script), wall));
+        assert_eq!(seen(&bench), seen(&by_kiwi), "{wall:?}");
     }
 }

@@ -15,7 +15,7 @@ fn killing_kiwi_ends_everything_and_removes_its_files() {
         let marker = marker();
         let caller = |script: &str| {
             Command::new(example("caller"))
-                .arg(&bench.launcher.program)
+                .arg(bench.launcher.kiwi())
                 .arg(&bench.launcher.scratch)
                 .arg(script)
                 .arg(format!("{backend:?}"))

@@ -157,7 +157,7 @@ fn nothing_tells_a_spare_from_what_is_started_anew() {
     for (wall, has_secrets) in holds().iter().flat_map(|wall| [(wall, true), (wall, false)]) {
         let bench = Bench::with_spares();
         let asked = asked(&real(bench.home.path()), wall, has_secrets);
-        let anew = Launcher::new(&bench.launcher.program, &bench.launcher.scratch);
+        let anew = Launcher::new(bench.launcher.kiwi(), &bench.launcher.scratch);
         let anew = block_on(anew.run(asked.clone(), &Unwatched, std::future::pending())).unwrap();
         let expected = String::from_utf8(anew.stdout).unwrap();
         warm_up(&bench, &asked);

@@ -64,7 +64,7 @@ fn many_runs() {
         drop(launcher);
         wait_until("all have left", || below(own).is_empty() && count("/proc/self/task") <= 2);
     };
-    let fresh = || Launcher::new(&bench.launcher.program, &bench.launcher.scratch);
+    let fresh = || Launcher::new(bench.launcher.kiwi(), &bench.launcher.scratch);
     round(fresh(), 20);
     let left = || (count("/proc/self/fd"), mounts());
     let before = left();
@@ -75,7 +75,7 @@ fn many_runs() {
 /// A Kiwi that has spares, at the moment when it stops to run this.
 fn caller(bench: &Bench, backend: &str, script: &str, between: &str) -> Command {
     let mut command = Command::new(example("caller"));
-    command.arg(&bench.launcher.program).arg(&bench.launcher.scratch);
+    command.arg(bench.launcher.kiwi()).arg(&bench.launcher.scratch);
     command.args([script, backend, between]).stderr(Stdio::null());
     command
 }

@@ -14,8 +14,10 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub struct Host {
     /// Kiwi's own environment.
     pub environment: BTreeMap<String, String>,
-    /// The running binary, which is also the launcher.
+    /// The running binary, which is also the launcher, and carries one along that starts sooner.
     pub kiwi: PathBuf,
+    /// A program that is to be the launcher instead of both.
+    pub launcher: Option<PathBuf>,
     /// Where a call without a project works.
     pub cwd: PathBuf,
     /// Where private copies of tools are made for the length of a call.

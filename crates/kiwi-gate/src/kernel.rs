@@ -60,7 +60,7 @@ impl Kernel {
         let host = Arc::new(host);
         let (config, notices) = spaces.config().map_err(|error| error.fault())?;
         let audit = AuditLog::new(Place::of(&spaces, config.anchor.clone()));
-        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone());
+        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone()).by(host.launcher.clone());
         let config = Arc::new(config);
         let preparer =
             Arc::new(Preparer::new(Arc::clone(&host), &spaces, Arc::clone(&config), launcher.clone()));

@@ -71,6 +71,7 @@ fn kernel(folder: &Path) -> Arc<Kernel> {
     let host = Host {
         environment: BTreeMap::new(),
         kiwi: "/nonexistent".into(),
+        launcher: None,
         cwd: project,
         scratch: folder.to_owned(),
         has_terminal: false,

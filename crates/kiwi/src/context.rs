@@ -56,6 +56,7 @@ impl Context {
         let host = Host {
             environment: environment.clone(),
             kiwi: kiwi.clone(),
+            launcher: None,
             cwd: cwd.clone(),
             scratch: std::env::temp_dir(),
             has_terminal: std::io::stderr().is_terminal(),

@@ -35,6 +35,7 @@ fn kernel(storm: &Storm, call: Call) -> Kernel {
     let host = Host {
         environment,
         kiwi,
+        launcher: None,
         cwd: project.clone(),
         scratch: storm.env.tmp(),
         has_terminal: false,

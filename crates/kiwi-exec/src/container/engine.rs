@@ -1,41 +1,13 @@
 //! Finding a container engine.
 
+use kiwi_launcher::plan::EngineKind;
 use rustix::process::{Resource, getrlimit};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Containers;
 use crate::error::ExecError;
 use crate::which::ProgramSearch;
-
-/// Which engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EngineKind {
-    /// Docker: a client that talks to a service.
-    Docker,
-    /// Podman: the client does it all.
-    Podman,
-}
-
-impl EngineKind {
-    /// Both, the preferred one first.
-    pub const ALL: [Self; 2] = [Self::Docker, Self::Podman];
-
-    /// The name of its client.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Docker => "docker",
-            Self::Podman => "podman",
-        }
-    }
-
-    /// The engine of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-}
 
 /// An engine that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

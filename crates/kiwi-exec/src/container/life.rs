@@ -4,7 +4,7 @@ use kiwi_model::Digest;
 use rustix::process::Pid;
 use std::fs;
 
-use crate::procfs::Proc;
+use kiwi_launcher::procfs::Proc;
 
 /// The process that a container belongs to: which machine, which start of it, which process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,10 +25,11 @@ use crate::process::Launcher;
 
 pub use ask::telling;
 pub use client::Client;
-pub use engine::{Engine, EngineKind};
+pub use engine::Engine;
 pub use error::ContainerError;
 pub use image::ImageSource;
 pub use keep::{KeptImage, Leftover};
+pub use kiwi_launcher::plan::EngineKind;
 pub use life::Life;
 pub use run::{ContainerEnd, container_main};
 pub use walls::ContainerWalls;

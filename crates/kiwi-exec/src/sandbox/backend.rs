@@ -7,20 +7,20 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::plan::{Builder, EngineClient};
-use crate::confinement::{Backend, Confinement, Limits};
+use crate::confinement::{Backend, Confinement};
 use crate::container::{ContainerError, ContainerWalls, EngineKind};
 use crate::error::ExecError;
+use crate::launcher::Door;
 use crate::process::{Launcher, Process, Unwatched};
 use crate::snapshot::{folder_of, random_name};
 use crate::which::ProgramSearch;
-use crate::wire::Raw;
-
-/// The second argument by which a launcher knows that it is only to show that it can start.
-pub const PROBE: &str = "probe";
+use kiwi_launcher::PROBE;
+use kiwi_launcher::plan::{Builder, EngineClient};
+use kiwi_launcher::wire::Limits;
+use kiwi_launcher::wire::Raw;
 
 /// What a trial of `bwrap` at a path, or of the launcher itself, came to: nothing, or why it failed.
-type Trials = BTreeMap<(PathBuf, Option<PathBuf>), Option<String>>;
+type Trials = BTreeMap<(Door, Option<PathBuf>), Option<String>>;
 static TRIALS: Mutex<Trials> = Mutex::new(BTreeMap::new());
 
 /// Who builds the walls for a process; nobody for the levels that have none.
@@ -91,7 +91,7 @@ fn contain<'a>(
 
 /// Why this backend does not work here, if it does not.
 async fn trial(launcher: &Launcher, bubblewrap: Option<&Path>) -> Option<String> {
-    let key = (launcher.program.clone(), bubblewrap.map(Path::to_owned));
+    let key = (launcher.door.clone(), bubblewrap.map(Path::to_owned));
     let known = TRIALS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     if let Some(known) = known {
         return known;
@@ -106,7 +106,7 @@ fn attempt(
     launcher: &Launcher,
     bubblewrap: Option<&Path>,
 ) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
-    let launcher = Launcher::new(&launcher.program, &launcher.scratch);
+    let launcher = Launcher::new(launcher.kiwi(), &launcher.scratch).by(launcher.door.instead.clone());
     let backend = if bubblewrap.is_some() { Backend::Bubblewrap } else { Backend::Native };
     let mut process = probe(Isolation::Restricted, Confinement { backend, ..Confinement::default() });
     process.search_path =

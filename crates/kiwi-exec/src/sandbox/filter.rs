@@ -4,13 +4,10 @@
 //! process, because the numbers would mean something else there. It is a search tree over the numbers of calls, because
 //! the kernel walks through it for every number when it is applied, and that is part of every start.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use kiwi_launcher::kernel::seccomp::Step;
+use kiwi_launcher::plan::Filter;
 use nix::libc;
-use seccompiler::{BpfProgram, sock_filter};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::LazyLock;
 
 use super::calls::{MODES, OPAQUE, REFUSED, REFUSED_WITHOUT_SOCKETS};
@@ -46,57 +43,25 @@ const MAKES_A_FILE: u32 = 0o20_000_100;
 /// The ordinary personality, and the question which one it is.
 const ORDINARY: [u32; 2] = [0, u32::MAX];
 
-/// A filter as the launcher is told of it: Kiwi has time to write it down while its launcher starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Filter(String);
-
-impl Filter {
-    /// The one for tools that may make sockets, or may not.
-    pub fn new(sockets: bool) -> Self {
-        static FILTERS: [LazyLock<Filter>; 2] =
-            [LazyLock::new(|| Filter::write(false)), LazyLock::new(|| Filter::write(true))];
-        let [closed, open] = &FILTERS;
-        Filter::clone(if sockets { open } else { closed })
-    }
-
-    /// One that cannot be written down is empty; then nothing starts.
-    fn write(sockets: bool) -> Self {
-        let steps = filter(sockets).unwrap_or_default();
-        let bytes: Vec<u8> = steps.iter().flat_map(bytes).collect();
-        Self(BASE64.encode(bytes))
-    }
-
-    /// As the kernel takes it.
-    pub fn program(&self) -> io::Result<BpfProgram> {
-        let bytes = BASE64.decode(&self.0).map_err(io::Error::other)?;
-        let (steps, []) = bytes.as_chunks() else { return Err(io::ErrorKind::InvalidData.into()) };
-        Ok(steps.iter().copied().map(step).collect())
-    }
-}
-
-/// A step takes eight bytes.
-fn bytes(step: &sock_filter) -> [u8; 8] {
-    let ways = u16::from_le_bytes([step.jt, step.jf]);
-    let front = u64::from(step.code) | u64::from(ways) << 16;
-    (front | u64::from(step.k) << 32).to_le_bytes()
-}
-
-/// The step that these bytes mean.
-fn step(bytes: [u8; 8]) -> sock_filter {
-    let [code, code_above, jt, jf, k @ ..] = bytes;
-    sock_filter { code: u16::from_le_bytes([code, code_above]), jt, jf, k: u32::from_le_bytes(k) }
+/// The filter for tools that may make sockets, or may not. One that cannot be written down is empty; then nothing starts.
+pub fn filter(sockets: bool) -> Filter {
+    static FILTERS: [LazyLock<Filter>; 2] = [
+        LazyLock::new(|| Filter::of(&steps(false).unwrap_or_default())),
+        LazyLock::new(|| Filter::of(&steps(true).unwrap_or_default())),
+    ];
+    let [closed, open] = &FILTERS;
+    Filter::clone(if sockets { open } else { closed })
 }
 
 /// What is done with a call; ends with an answer.
-type Steps = Vec<sock_filter>;
+type Steps = Vec<Step>;
 
 /// Answers that many calls get stand once, at the end, where every step reaches them: the kernel translates the whole
 /// filter at every start.
 const ANSWERS: [u32; 3] = [ALLOW, REFUSE, NO_SUCH_CALL];
 
 /// `None` if it cannot be written down; then nothing starts.
-fn filter(sockets: bool) -> Option<BpfProgram> {
+fn steps(sockets: bool) -> Option<Vec<Step>> {
     let mut program = vec![load(4), jump(IS, ARCHITECTURE, 1, 0), answer(KILL), load(0)];
     match tree(&rules(&special(sockets)), 0)? {
         Part::Steps(steps) => program.extend(steps),
@@ -139,7 +104,7 @@ fn special(sockets: bool) -> BTreeMap<u32, Steps> {
 /// Rules for all numbers: each holds from its number to the next one's.
 fn rules(special: &BTreeMap<u32, Steps>) -> Vec<(u32, Steps)> {
     let mut rules: Vec<(u32, Steps)> = vec![(0, vec![answer(ALLOW)])];
-    let mut put = |from: u32, steps: &[sock_filter]| {
+    let mut put = |from: u32, steps: &[Step]| {
         rules.pop_if(|(last, _)| *last == from);
         if rules.last().is_none_or(|(_, last)| last != steps) {
             rules.push((from, steps.to_vec()));
@@ -201,20 +166,20 @@ fn tree(rules: &[(u32, Steps)], after: usize) -> Option<Part> {
     Some(Part::Steps(program))
 }
 
-fn no_bit_of(index: u32, bits: u32) -> [sock_filter; 4] {
+fn no_bit_of(index: u32, bits: u32) -> [Step; 4] {
     [argument(index), jump(HAS, bits, 0, 1), answer(REFUSE), answer(ALLOW)]
 }
 
-fn none_of(index: u32, [first, second]: [u32; 2]) -> [sock_filter; 5] {
+fn none_of(index: u32, [first, second]: [u32; 2]) -> [Step; 5] {
     [argument(index), jump(IS, first, 1, 0), jump(IS, second, 0, 1), answer(REFUSE), answer(ALLOW)]
 }
 
-fn one_of(index: u32, [first, second]: [u32; 2]) -> [sock_filter; 5] {
+fn one_of(index: u32, [first, second]: [u32; 2]) -> [Step; 5] {
     [argument(index), jump(IS, first, 2, 0), jump(IS, second, 1, 0), answer(REFUSE), answer(ALLOW)]
 }
 
 /// Unix and internet sockets, but not raw ones, and questions about the network's own state.
-fn ordinary_socket() -> [sock_filter; 12] {
+fn ordinary_socket() -> [Step; 12] {
     const RAW: u32 = libc::SOCK_RAW.cast_unsigned();
     [
         argument(0),
@@ -223,7 +188,7 @@ fn ordinary_socket() -> [sock_filter; 12] {
         jump(IS, family(libc::AF_INET), 1, 0),
         jump(IS, family(libc::AF_INET6), 0, 6),
         argument(1),
-        sock_filter { code: AND, jt: 0, jf: 0, k: 0xf },
+        Step { code: AND, then: 0, otherwise: 0, value: 0xf },
         jump(IS, RAW, 3, 2),
         argument(2),
         jump(IS, 0, 0, 1),
@@ -240,21 +205,21 @@ const HAS: u16 = 0x45;
 const ANSWER: u16 = 0x06;
 
 /// Loads four bytes of what the kernel tells about the call.
-const fn load(offset: u32) -> sock_filter {
-    sock_filter { code: LOAD, jt: 0, jf: 0, k: offset }
+const fn load(offset: u32) -> Step {
+    Step { code: LOAD, then: 0, otherwise: 0, value: offset }
 }
 
 /// Loads the lower half of an argument, which is all the kernel looks at in these calls.
-const fn argument(index: u32) -> sock_filter {
+const fn argument(index: u32) -> Step {
     load(16 + 8 * index)
 }
 
-const fn jump(code: u16, value: u32, then: u8, otherwise: u8) -> sock_filter {
-    sock_filter { code, jt: then, jf: otherwise, k: value }
+const fn jump(code: u16, value: u32, then: u8, otherwise: u8) -> Step {
+    Step { code, then, otherwise, value }
 }
 
-const fn answer(value: u32) -> sock_filter {
-    sock_filter { code: ANSWER, jt: 0, jf: 0, k: value }
+const fn answer(value: u32) -> Step {
+    Step { code: ANSWER, then: 0, otherwise: 0, value }
 }
 
 fn number(call: libc::c_long) -> u32 {
@@ -270,21 +235,21 @@ mod tests {
     use super::*;
 
     /// What the filter answers, step by step as the kernel would find out.
-    fn ask(program: &[sock_filter], call: libc::c_long, arguments: &[u32]) -> u32 {
+    fn ask(program: &[Step], call: libc::c_long, arguments: &[u32]) -> u32 {
         let mut words = vec![number(call), ARCHITECTURE, 0, 0];
         words.extend(arguments.iter().flat_map(|argument| [*argument, 0xdead]));
         words.resize(16, 0);
         let (mut at, mut value) = (0, 0);
         loop {
             let step = &program[at];
-            let mut go = |holds: bool| at += usize::from(if holds { step.jt } else { step.jf });
+            let mut go = |holds: bool| at += usize::from(if holds { step.then } else { step.otherwise });
             match step.code {
-                LOAD => value = words[step.k as usize / 4],
-                AND => value &= step.k,
-                IS => go(value == step.k),
-                AT_LEAST => go(value >= step.k),
-                HAS => go(value & step.k != 0),
-                _ => return step.k,
+                LOAD => value = words[step.value as usize / 4],
+                AND => value &= step.value,
+                IS => go(value == step.value),
+                AT_LEAST => go(value >= step.value),
+                HAS => go(value & step.value != 0),
+                _ => return step.value,
             }
             at += 1;
         }
@@ -292,7 +257,7 @@ mod tests {
 
     #[test]
     fn calls_are_answered_as_the_lists_say() {
-        let (open, closed) = (filter(true).unwrap(), filter(false).unwrap());
+        let (open, closed) = (steps(true).unwrap(), steps(false).unwrap());
         for program in [&open, &closed] {
             for call in REFUSED {
                 assert_eq!(ask(program, *call, &[]), REFUSE, "{call}");
@@ -321,16 +286,17 @@ mod tests {
     #[test]
     fn the_launcher_is_told_the_filter_itself() {
         for sockets in [false, true] {
-            let told = serde_json::to_vec(&Filter::new(sockets)).unwrap();
+            let told = serde_json::to_vec(&filter(sockets)).unwrap();
             let heard: Filter = serde_json::from_slice(&told).unwrap();
-            assert_eq!(heard.program().unwrap(), filter(sockets).unwrap());
+            assert_eq!(heard.steps().unwrap(), steps(sockets).unwrap());
         }
-        assert!(Filter("AAAA".into()).program().is_err());
+        let garbled: Filter = serde_json::from_str("\"AAAA\"").unwrap();
+        assert!(garbled.steps().is_err());
     }
 
     #[test]
     fn arguments_decide_where_they_matter() {
-        let (open, closed) = (filter(true).unwrap(), filter(false).unwrap());
+        let (open, closed) = (steps(true).unwrap(), steps(false).unwrap());
         let is = |call, arguments: &[u32], expected| {
             assert_eq!(ask(&open, call, arguments), expected, "{call} {arguments:?}");
         };

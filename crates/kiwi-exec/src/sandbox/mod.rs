@@ -1,6 +1,6 @@
 //! Sandboxes, as Kiwi sees them: which backend builds the walls, what is visible inside, and the way out.
 //!
-//! The walls themselves are built by the launcher ([`crate::launcher`]). Each promise is held by more than one thing:
+//! The walls themselves are built by the launcher ([`kiwi_launcher`]). Each promise is held by more than one thing:
 //!
 //! | promise | first wall | second wall |
 //! |---|---|---|
@@ -14,16 +14,20 @@
 mod backend;
 mod calls;
 mod filter;
-mod fit;
 mod hosts;
-mod plan;
 mod proxy;
 mod system;
 mod view;
 
-pub use backend::{PROBE, choose};
+pub use backend::choose;
+
 pub use hosts::Hosts;
-pub use plan::{Builder, DEVICES, EngineClient, Found, LINKS, PROXY, SETTINGS, Sandbox, Shown};
+pub use kiwi_launcher::plan::{Builder, PROXY, Sandbox, Shown};
 pub use proxy::Proxy;
 pub use system::TEMPORARY;
 pub use view::{Request, home, system_view, view};
+
+/// Walls with this view of the host, of which the launcher has found nothing yet.
+pub fn behind(builder: Builder, sockets: bool, proxy: bool, view: Vec<Shown>) -> Sandbox {
+    Sandbox { builder, sockets, filter: filter::filter(sockets), proxy, view, found: Vec::new() }
+}

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::hosts::{Hosts, Reach, split_port};
 use crate::error::ExecError;
 use crate::hosts::internal;
-use crate::wire;
+use kiwi_launcher::wire;
 
 /// As many connections at a time as any tool needs: they cost Kiwi descriptors.
 const MOST_CONNECTIONS: usize = 128;
@@ -46,7 +46,7 @@ impl Proxy {
 }
 
 async fn listener(channel: &UnixStream) -> io::Result<TcpListener> {
-    let received = channel.async_io(Interest::READABLE, || wire::receive::<()>(channel.as_fd())).await?;
+    let received = channel.async_io(Interest::READABLE, || Ok(wire::receive::<()>(channel.as_fd())?)).await?;
     let descriptor = received.and_then(|((), descriptors)| descriptors.into_iter().next());
     let listener = std::net::TcpListener::from(descriptor.ok_or(io::ErrorKind::UnexpectedEof)?);
     listener.set_nonblocking(true)?;

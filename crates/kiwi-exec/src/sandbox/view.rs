@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::plan::Shown;
 use super::system;
 use crate::confinement::Confinement;
 use crate::error::ExecError;
-use crate::wire::Raw;
+use kiwi_launcher::plan::Shown;
+use kiwi_launcher::wire::Raw;
 
 /// What the view depends on.
 #[derive(Debug)]

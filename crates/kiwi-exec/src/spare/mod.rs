@@ -13,19 +13,15 @@ mod keeper;
 mod one;
 mod surroundings;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::launcher::Door;
 use crate::process::Launcher;
 use crate::sandbox::{Builder, Sandbox, Shown};
-use crate::wire::Launch;
+use kiwi_launcher::wire::Launch;
 
 pub use one::Spare;
-pub use surroundings::MOUNTS;
-
-/// The second argument by which a launcher knows that it is a spare.
-pub const ROLE: &str = "spare";
 
 /// After so many that could not be made no more are tried: what is asked for works without.
 const MOST_FAILURES: u32 = 3;
@@ -67,7 +63,7 @@ struct State {
 /// What has to be the same for a spare to be of any use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
-    program: PathBuf,
+    door: Door,
     walls: Option<Walls>,
 }
 
@@ -110,7 +106,7 @@ impl Spares {
         state.last = Some(Instant::now());
         let place = state.ready.iter().position(|spare| {
             let kind = spare.kind();
-            kind.program == launcher.program && kind.walls.as_ref() == walls
+            kind.door == launcher.door && kind.walls.as_ref() == walls
         })?;
         Some(state.ready.swap_remove(place))
     }
@@ -138,8 +134,7 @@ impl Spares {
             return;
         }
         state.last = Some(Instant::now());
-        let kind =
-            Kind { program: launcher.program.clone(), walls: launch.sandbox.as_ref().map(Sandbox::walls) };
+        let kind = Kind { door: launcher.door.clone(), walls: launch.sandbox.as_ref().map(Walls::from) };
         let view = match &launch.sandbox {
             None | Some(Sandbox { builder: Builder::Native, .. }) => None,
             // The name of a snapshot is another one each time.
@@ -163,9 +158,9 @@ impl Spares {
     }
 }
 
-impl Sandbox {
-    fn walls(&self) -> Walls {
-        Walls { builder: self.builder.clone(), sockets: self.sockets }
+impl From<&Sandbox> for Walls {
+    fn from(sandbox: &Sandbox) -> Self {
+        Self { builder: sandbox.builder.clone(), sockets: sandbox.sockets }
     }
 }
 
@@ -217,8 +212,8 @@ impl Drop for Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confinement::Limits;
-    use crate::wire::{Raw, Word};
+    use kiwi_launcher::wire::Limits;
+    use kiwi_launcher::wire::{Raw, Word};
 
     #[test]
     fn what_is_being_made_is_not_wished_for_again() {

@@ -1,17 +1,18 @@
 //! One spare, as Kiwi has it.
 
+use kiwi_launcher::spare::ROLE;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
-use std::path::Path;
 use std::time::Duration;
 
 use super::surroundings::Surroundings;
-use super::{Kind, ROLE, Walls, Wish};
+use super::{Kind, Walls, Wish};
 use crate::error::ExecError;
+use crate::launcher::Door;
 use crate::running::Started;
-use crate::sandbox::{Sandbox, Shown, system_view};
+use crate::sandbox::{self, Sandbox, Shown, system_view};
 use crate::snapshot::random_name;
-use crate::wire::{self, Launch};
+use kiwi_launcher::wire::{self, Launch};
 
 /// How long one may take to become ready, or to leave.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,11 +32,11 @@ impl Spare {
         let Wish { kind, view } = wish;
         let prepared = kind.walls.clone().map(|Walls { builder, sockets }| {
             let view = view.unwrap_or_else(|| system_view(sockets));
-            Sandbox::new(builder, sockets, false, view)
+            sandbox::behind(builder, sockets, false, view)
         });
         // Before anything of it is there: what changes from now on is noticed.
         let surroundings = Surroundings::now(view_of(prepared.as_ref()))?;
-        let started = start(&kind.program).ok()?;
+        let started = start(&kind.door).ok()?;
         let spare = Self { kind, started, prepared, surroundings };
         // Once more: what has changed meanwhile may or may not have been seen.
         if spare.becomes_ready() && spare.is_good() {
@@ -109,6 +110,6 @@ fn view_of(sandbox: Option<&Sandbox>) -> &[Shown] {
     sandbox.map_or(&[], |sandbox| &sandbox.view)
 }
 
-fn start(program: &Path) -> Result<Started, ExecError> {
-    Started::start(program, Some(ROLE), random_name()?)
+fn start(door: &Door) -> Result<Started, ExecError> {
+    Started::start(door, Some(ROLE), random_name()?)
 }

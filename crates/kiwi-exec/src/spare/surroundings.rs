@@ -1,14 +1,12 @@
 //! What a spare was made from. A process that is started anew would see every change of it; so a spare that was made
 //! before a change is not used after it.
 
+use kiwi_launcher::spare::MOUNTS;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
 use crate::sandbox::Shown;
-
-/// The table of mounts. The kernel tells whoever has it open that it has changed, once for each change.
-pub const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// Everything that a launcher takes over from Kiwi and the host when it starts, and that others can change.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ fn stamp(shown: &Shown) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Raw;
+    use kiwi_launcher::wire::Raw;
 
     #[test]
     fn what_is_replaced_or_rewritten_is_noticed() {

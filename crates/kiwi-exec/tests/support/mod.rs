@@ -35,8 +35,9 @@ impl Bench {
     /// One that keeps spares, and whose launcher has a path that nobody else's has.
     pub fn with_spares() -> Self {
         let mut bench = Self::new();
-        bench.launcher.program = bench.home.path().join("launcher");
-        std::os::unix::fs::symlink(example("launcher"), &bench.launcher.program).unwrap();
+        let kiwi = bench.home.path().join("launcher");
+        std::os::unix::fs::symlink(example("launcher"), &kiwi).unwrap();
+        bench.launcher = Launcher::new(kiwi, &bench.launcher.scratch).with_grace(bench.launcher.grace);
         bench.launcher.keep_spares();
         bench
     }

@@ -36,7 +36,7 @@ pub fn parent(pid: i32) -> Option<i32> {
 /// The launchers of this process that were started as spares, whether or not they serve by now.
 pub fn launchers(bench: &Bench) -> Vec<i32> {
     let own = std::process::id().cast_signed();
-    let line = format!("{}\0__launch\0spare", bench.launcher.program.display());
+    let line = format!("{}\0__launch\0spare", bench.launcher.kiwi().display());
     marked(&line).into_iter().filter(|pid| parent(*pid) == Some(own)).collect()
 }
 

@@ -171,7 +171,7 @@ fn with(fault: Fault, subject: &Subject, variables: &[(&str, &str)]) -> Value {
         }
         Fault::LauncherMissing => {
             let mut host = host();
-            host.kiwi = env.tmp().join("nothing-here");
+            host.launcher = Some(env.tmp().join("nothing-here"));
             in_process(&kernel_of(host, env))
         }
         Fault::SandboxMissing => typed(subject, variables, &["no-walls"], &["--isolation", "sandboxed"]),
@@ -201,7 +201,7 @@ fn with(fault: Fault, subject: &Subject, variables: &[(&str, &str)]) -> Value {
             )
             .unwrap();
             std::fs::set_permissions(&stopping, std::fs::Permissions::from_mode(0o755)).unwrap();
-            host.kiwi = stopping;
+            host.launcher = Some(stopping);
             in_process(&kernel_of(host, env))
         }
     }

@@ -26,6 +26,7 @@ pub fn host(env: &TestEnvironment, variables: &[(&str, &str)]) -> Host {
     Host {
         environment,
         kiwi: env!("CARGO_BIN_EXE_kiwi").into(),
+        launcher: None,
         cwd: env.project(),
         scratch: env.tmp(),
         has_terminal: false,

@@ -7,6 +7,9 @@
 
 mod mounts;
 
+use kiwi_launcher::plan::{EngineClient, EngineKind, Sandbox};
+use kiwi_launcher::wire::{self, Launch, Report, Stage, Wall};
+use kiwi_launcher::{Contained, Engines, ending, inside};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 use std::io;
@@ -17,13 +20,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::start::{failed, pid};
-use super::{ending, inside};
-use crate::container::{Client, EngineKind, Life};
+use crate::container::{Client, Life};
 use crate::process::Launcher;
-use crate::sandbox::{EngineClient, Sandbox};
 use crate::snapshot::Snapshot;
-use crate::wire::{self, Launch, Report, Stage, Wall};
 
 /// Where this program and its socket are found inside.
 const OURS: &str = "/.kiwi";
@@ -42,27 +41,27 @@ const HELD: [&str; 9] = [
 /// How long an engine has to clear up, once everything inside has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The engines that Kiwi can speak to.
+pub struct OfKiwi;
+
 /// A container with its first process in it.
-pub struct Container {
-    /// Runs as long as the container is there.
-    pub client: Pid,
-    /// What the first process is told, and says.
-    pub status: UnixStream,
+struct Container {
+    client: Pid,
+    status: UnixStream,
     engine: Client,
     _folder: Snapshot,
 }
 
-impl Container {
-    /// Has it made, and waits for its first process. The sandbox it gives is the one to be told of: the same things, each
-    /// as this engine shows it.
-    pub fn start(
+impl Engines for OfKiwi {
+    fn contain(
+        &self,
         engine: &EngineClient,
         launch: &Launch,
         sandbox: &Sandbox,
         control: &OwnedFd,
-    ) -> Result<(Self, Sandbox), Report> {
-        let refused = || failed::<io::Error>(Stage::Wall(Wall::Container));
-        let other = |_| Report::NotStarted { stage: Stage::Prepare, errno: 0 };
+    ) -> Result<(Box<dyn Contained>, Sandbox), Report> {
+        let refused = || failed(Stage::Wall(Wall::Container));
+        let other = |_| Stage::Prepare.in_vain();
         let path = engine.folder.as_path();
         let folder = Snapshot::new(path.to_owned());
         folder.create().map_err(other)?;
@@ -78,13 +77,17 @@ impl Container {
         // What it says is why there is no container. Podman writes about memory that ran out where it is started.
         command.current_dir(path).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let child = command.spawn().map_err(refused())?;
-        let started = pid(&child).ok_or(Report::NotStarted { stage: Stage::Prepare, errno: 0 })?;
+        let started = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let started = started.ok_or(Stage::Prepare.in_vain())?;
         // While it starts there is time to look for what others left.
         let listing = client.list();
         let greeted = greet(&listener, started, control);
         client.reap(listing);
         match greeted {
-            Ok(status) => Ok((Self { client: started, status, engine: client, _folder: folder }, sandbox)),
+            Ok(status) => {
+                let container = Container { client: started, status, engine: client, _folder: folder };
+                Ok((Box::new(container), sandbox))
+            }
             Err(report) => {
                 ending::end_everything(Duration::ZERO);
                 // An engine goes on making what it was asked for; it would find nobody to take orders from.
@@ -95,12 +98,21 @@ impl Container {
             }
         }
     }
+}
 
-    /// Ends everything inside, waits until the engine has cleared up, and ends what it leaves beside: a Podman without
-    /// privileges has a process that stays.
-    pub fn end(&self, grace: Duration) {
+impl Contained for Container {
+    fn client(&self) -> Pid {
+        self.client
+    }
+
+    fn status(&self) -> rustix::io::Result<OwnedFd> {
+        rustix::io::fcntl_dupfd_cloexec(&self.status, 3)
+    }
+
+    /// What an engine leaves beside is ended as well: a Podman without privileges has a process that stays.
+    fn end(&self, grace: Duration) {
         let _ = self.status.shutdown(Shutdown::Write);
-        if !ending::has_ended(self.client, Instant::now() + grace + PATIENCE) {
+        if !ending::has_ended(self.client, grace + PATIENCE) {
             ending::end_everything(Duration::ZERO);
             self.engine.remove(Instant::now());
         }
@@ -110,8 +122,8 @@ impl Container {
 
 /// Waits for the first process, and gives it the launcher's own streams to write to.
 fn greet(listener: &UnixListener, client: Pid, control: &OwnedFd) -> Result<UnixStream, Report> {
-    let refused = || failed::<io::Error>(Stage::Wall(Wall::Container));
-    let client = rustix::process::pidfd_open(client, PidfdFlags::empty()).map_err(failed(Stage::Prepare))?;
+    let refused = || failed(Stage::Wall(Wall::Container));
+    let client = rustix::process::pidfd_open(client, PidfdFlags::empty()).map_err(Stage::Prepare.failed())?;
     loop {
         let mut fds = [
             PollFd::new(listener, PollFlags::IN),
@@ -125,14 +137,15 @@ fn greet(listener: &UnixListener, client: Pid, control: &OwnedFd) -> Result<Unix
         }
         match fds.map(|fd| !fd.revents().is_empty()) {
             [true, ..] => break,
-            [_, true, _] => return Err(Report::NotStarted { stage: Stage::Wall(Wall::Container), errno: 0 }),
+            [_, true, _] => return Err(Stage::Wall(Wall::Container).in_vain()),
             [_, _, true] => return Err(Report::Cancelled),
             _ => {}
         }
     }
     let (status, _) = listener.accept().map_err(refused())?;
     let streams = [rustix::stdio::stdout(), rustix::stdio::stderr()];
-    wire::send_all(&status, &wire::frame(&()).map_err(refused())?, &streams).map_err(refused())?;
+    let told = wire::frame(&()).and_then(|told| wire::send_all(&status, &told, &streams));
+    told.map_err(Stage::Wall(Wall::Container).failed())?;
     Ok(status)
 }
 
@@ -164,4 +177,9 @@ fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
         words.push("--read-only-tmpfs=false".to_owned());
     }
     words
+}
+
+/// For `map_err`: what was being done when the system refused.
+fn failed(stage: Stage) -> impl FnOnce(io::Error) -> Report {
+    move |error| Report::NotStarted { stage, errno: error.raw_os_error().unwrap_or(0) }
 }

@@ -8,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::OURS;
-use crate::launcher::start::failed;
-use crate::sandbox::{DEVICES, LINKS, Shown};
-use crate::wire::{Raw, Report, Stage, Wall};
+use kiwi_launcher::plan::{DEVICES, LINKS, Shown};
+use kiwi_launcher::wire::{Raw, Report, Stage, Wall};
+
+use super::{OURS, failed};
 
 /// Where an engine puts the host's resolver, unless something else is there.
 const RESOLVER: &str = "/etc/resolv.conf";

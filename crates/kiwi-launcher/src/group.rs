@@ -11,14 +11,19 @@
 //! The launcher joins the group, starts the tool, which is thereby born in it, and leaves. Folders are named after their
 //! launcher, so that those of launchers that were killed can be told from others and removed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
+use rustix::io::{Errno, Result};
 
-use super::start::failed;
-use crate::sandbox::Builder;
-use crate::snapshot::random_name;
+use crate::folder::random_name;
+use crate::kernel::clock::pause;
+use crate::kernel::files;
+use crate::plan::Builder;
 use crate::wire::{Launch, Limit, Report, Stage};
 
 const PREFIX: &str = "kiwi-";
@@ -47,26 +52,26 @@ struct Controller {
 /// The groups of one call. Dropping it removes them.
 #[derive(Debug, Default)]
 pub struct Group {
-    made: Vec<PathBuf>,
+    made: Vec<String>,
     /// The way back into the groups the launcher came from.
-    back: Vec<File>,
+    back: Vec<OwnedFd>,
     /// The file that bounds processes, and the bound without the launcher.
-    pids: Option<(PathBuf, u64)>,
+    pids: Option<(String, u64)>,
 }
 
 impl Group {
     /// Makes groups for the limits that need them and joins them.
-    pub fn enter(launch: &Launch) -> Result<Self, Report> {
+    pub fn enter(launch: &Launch) -> core::result::Result<Self, Report> {
         let mut group = Self::default();
         if !launch.needs_group() {
             return Ok(group);
         }
         let limits = launch.limits;
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let read = |path: &str| text_of(path).unwrap_or_default();
         let places = Places { mounts: read("/proc/self/mountinfo"), own: read("/proc/self/cgroup") };
         if let Some(bytes) = limits.memory {
             let entered = group.enter_one(&MEMORY, bytes, &places);
-            entered.map_err(failed(Stage::Limit(MEMORY.limit)))?;
+            entered.map_err(Stage::Limit(MEMORY.limit).failed())?;
         }
         if let Some(count) = limits.pids {
             // Inside a sandbox its first process counts too, and the one of `bwrap` beside it.
@@ -77,9 +82,9 @@ impl Group {
             });
             let most = count.saturating_add(residents);
             match group.enter_one(&PIDS, most.saturating_add(1), &places) {
-                Ok(folder) => group.pids = Some((folder.join("pids.max"), most)),
+                Ok(folder) => group.pids = Some((join(&folder, "pids.max"), most)),
                 Err(_) if launch.sandbox.is_some() && !rustix::process::geteuid().is_root() => {}
-                Err(error) => return Err(failed(Stage::Limit(PIDS.limit))(error)),
+                Err(errno) => return Err(Stage::Limit(PIDS.limit).failed()(errno)),
             }
         }
         Ok(group)
@@ -92,46 +97,46 @@ impl Group {
 
     /// Leaves the groups; what was started in them stays.
     pub fn leave(&mut self) {
-        for mut file in self.back.drain(..) {
-            let _ = file.write_all(b"0");
+        for file in self.back.drain(..) {
+            let _ = files::write(file, b"0");
         }
         if let Some((file, most)) = self.pids.take() {
             let _ = write(&file, most);
         }
     }
 
-    fn enter_one(&mut self, controller: &Controller, value: u64, places: &Places) -> io::Result<PathBuf> {
-        let mut last = io::Error::from(io::ErrorKind::Unsupported);
+    fn enter_one(&mut self, controller: &Controller, value: u64, places: &Places) -> Result<String> {
+        let mut last = Errno::NOTSUP;
         let places = places.of(controller.name);
         // Twice, because another Kiwi that does not see this launcher may take a group for abandoned before it is
         // joined.
         for place in places.iter().chain(&places) {
             match self.make(controller, value, place) {
                 Ok(folder) => return Ok(folder),
-                Err(error) => last = error,
+                Err(errno) => last = errno,
             }
         }
         Err(last)
     }
 
-    fn make(&mut self, controller: &Controller, value: u64, place: &Place) -> io::Result<PathBuf> {
+    fn make(&mut self, controller: &Controller, value: u64, place: &Place) -> Result<String> {
         sweep(&place.parent);
         // Opened before any namespace is entered: the kernel asks who opened it.
-        let back = OpenOptions::new().write(true).open(place.own.join("cgroup.procs"))?;
-        let name = random_name().map_err(io::Error::other)?;
-        let folder = place.parent.join(format!("{PREFIX}{}-{name}", std::process::id()));
-        fs::create_dir(&folder)?;
+        let back = files::open_to_write(join(&place.own, "cgroup.procs"))?;
+        let launcher = rustix::process::getpid().as_raw_nonzero();
+        let folder = join(&place.parent, &format!("{PREFIX}{launcher}-{}", random_name()?));
+        rustix::fs::mkdir(folder.as_str(), Mode::from_raw_mode(0o777))?;
         self.made.push(folder.clone());
         let index = usize::from(place.is_unified);
-        write(&folder.join(controller.files.get(index).copied().unwrap_or_default()), value)?;
+        write(&join(&folder, controller.files.get(index).copied().unwrap_or_default()), value)?;
         if let Some((file, other)) = controller.swap.get(index).filter(|(file, _)| !file.is_empty()) {
             // Not every kernel counts swapped memory.
-            let file = folder.join(file);
-            if file.exists() {
+            let file = join(&folder, file);
+            if files::exists(file.as_str()) {
                 write(&file, other.unwrap_or(value))?;
             }
         }
-        write(&folder.join("cgroup.procs"), 0)?;
+        write(&join(&folder, "cgroup.procs"), 0)?;
         self.back.push(back);
         Ok(folder)
     }
@@ -142,9 +147,9 @@ impl Drop for Group {
         self.leave();
         for folder in &self.made {
             // The kernel may need a moment after the last process.
-            for pause in [0, 1, 5, 20, 100] {
-                std::thread::sleep(Duration::from_millis(pause));
-                if fs::remove_dir(folder).is_ok() || !folder.exists() {
+            for time in [0, 1, 5, 20, 100] {
+                pause(Duration::from_millis(time));
+                if rustix::fs::rmdir(folder.as_str()).is_ok() || !files::exists(folder.as_str()) {
                     break;
                 }
             }
@@ -152,17 +157,30 @@ impl Drop for Group {
     }
 }
 
-fn write(file: &Path, value: u64) -> io::Result<()> {
-    OpenOptions::new().write(true).open(file)?.write_all(value.to_string().as_bytes())
+fn write(file: &str, value: u64) -> Result<()> {
+    files::write(files::open_to_write(file)?, value.to_string().as_bytes())
+}
+
+fn text_of(path: &str) -> Option<String> {
+    String::from_utf8(files::read(path).ok()?).ok()
+}
+
+/// One path behind the other; nothing behind it is the path itself.
+fn join(folder: &str, name: &str) -> String {
+    match (folder.strip_suffix('/').unwrap_or(folder), name) {
+        ("", "") => "/".to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, name) => format!("{folder}/{name}"),
+    }
 }
 
 /// Removes the groups of launchers that are gone. One with processes in it cannot be removed.
-fn sweep(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let launcher = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        if launcher.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-            let _ = fs::remove_dir(entry.path());
+fn sweep(parent: &str) {
+    for name in files::names_in(parent) {
+        let Ok(name) = name.to_str() else { continue };
+        let launcher = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+        if launcher.is_some_and(|pid| !files::exists(join("/proc", pid))) {
+            let _ = rustix::fs::rmdir(join(parent, name));
         }
     }
 }
@@ -170,8 +188,8 @@ fn sweep(parent: &Path) {
 /// Where a group could be made, and where the launcher came from.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
-    parent: PathBuf,
-    own: PathBuf,
+    parent: String,
+    own: String,
     is_unified: bool,
 }
 
@@ -198,16 +216,21 @@ impl Places {
                 continue;
             }
             let Some(own) = self.own_group(if is_unified { "" } else { controller }) else { continue };
-            let Ok(below) = Path::new(own).strip_prefix(root) else { continue };
-            let own = Path::new(mount).join(below);
+            if !files::is_within(own.as_bytes(), root.as_bytes()) {
+                continue;
+            }
+            let below = own.strip_prefix(root).unwrap_or_default().trim_start_matches('/');
+            let own = join(mount, below);
             if !is_unified {
                 places.push(Place { parent: own.clone(), own, is_unified });
                 continue;
             }
             // A group with processes in it cannot have groups with limits below it; one beside it can be made.
-            for parent in [Some(own.as_path()), own.parent()].into_iter().flatten() {
-                let enabled = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
-                if parent.starts_with(mount) && enabled.split_whitespace().any(|name| name == controller) {
+            let around = own.rsplit_once('/').map(|(around, _)| around);
+            for parent in [Some(own.as_str()), around].into_iter().flatten() {
+                let enabled = text_of(&join(parent, "cgroup.subtree_control")).unwrap_or_default();
+                let is_below = files::is_within(parent.as_bytes(), mount.as_bytes());
+                if is_below && enabled.split_whitespace().any(|name| name == controller) {
                     places.push(Place { parent: parent.to_owned(), own: own.clone(), is_unified });
                 }
             }
@@ -226,6 +249,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// Plain folders in place of a delegated tree of version 2: what is written where, not what the kernel does with it.
     #[test]
@@ -233,6 +257,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mount = root.path().to_str().unwrap();
         let slice = root.path().join("user/app");
+        let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
         fs::create_dir_all(slice.join("kiwi.scope")).unwrap();
         fs::write(slice.join("cgroup.subtree_control"), "memory pids\n").unwrap();
         fs::write(slice.join("kiwi.scope/cgroup.subtree_control"), "\n").unwrap();
@@ -240,8 +265,8 @@ mod tests {
             mounts: format!("30 20 0:26 / {mount} rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"),
             own: "0::/user/app/kiwi.scope\n".into(),
         };
-        let own = slice.join("kiwi.scope");
-        assert_eq!(places.of("memory"), [Place { parent: slice, own, is_unified: true }]);
+        let own = text(&slice.join("kiwi.scope"));
+        assert_eq!(places.of("memory"), [Place { parent: text(&slice), own, is_unified: true }]);
         assert_eq!(places.of("cpuset"), []);
     }
 
@@ -253,7 +278,7 @@ mod tests {
                 .into(),
             own: "4:memory:/\n3:pids:/docker/x/y\n0::/\n".into(),
         };
-        let own = PathBuf::from("/sys/fs/cgroup/pids/y");
+        let own = String::from("/sys/fs/cgroup/pids/y");
         assert_eq!(places.of("pids"), [Place { parent: own.clone(), own, is_unified: false }]);
         assert_eq!(places.of("memory"), []);
     }
@@ -265,7 +290,7 @@ mod tests {
         for name in ["kiwi-999999999-x", "other", own.as_str()] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
-        sweep(root.path());
+        sweep(root.path().to_str().unwrap());
         let left = |name: &str| root.path().join(name).exists();
         assert!(!left("kiwi-999999999-x") && left("other") && left(&own));
     }

@@ -3,13 +3,15 @@
 //! As subreaper the launcher inherits every orphan among its descendants, so whatever a tool detaches (new sessions,
 //! double forks) is still below the launcher, and "no child left" means "nothing left".
 
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
-use crate::process::Exit;
+use crate::kernel::clock::{Moment, pause};
 use crate::procfs::{self, Proc};
+use crate::wire::Exit;
 
 /// How the tool ended; it must have.
 pub fn reap_tool(tool: Pid) -> Option<Exit> {
@@ -36,7 +38,7 @@ pub fn wait_for_all() {
 /// Asks all descendants to end, and after the grace makes them.
 pub fn end_everything(grace: Duration) {
     ask();
-    if wait_until(Instant::now() + grace) {
+    if wait_until(Moment::now().after(grace)) {
         return;
     }
     // What is born while we look is found in the next round; a round kills its parent, so it ends.
@@ -91,24 +93,26 @@ fn descendants() -> Vec<Proc> {
     procfs::below(&[rustix::process::getpid()], &procfs::all())
 }
 
-/// Waits for one child; whether it ended in time.
-pub fn has_ended(child: Pid, deadline: Instant) -> bool {
+/// Waits for one child for so long; whether it ended in time.
+pub fn has_ended(child: Pid, patience: Duration) -> bool {
     // Whoever is no child any more was waited for already.
-    wait_for(deadline, || !matches!(rustix::process::waitpid(Some(child), WaitOptions::NOHANG), Ok(None)))
+    wait_for(Moment::now().after(patience), || {
+        !matches!(rustix::process::waitpid(Some(child), WaitOptions::NOHANG), Ok(None))
+    })
 }
 
 /// Waits for the last child; whether it ended in time.
-fn wait_until(deadline: Instant) -> bool {
+fn wait_until(deadline: Option<Moment>) -> bool {
     wait_for(deadline, nobody_left)
 }
 
-fn wait_for(deadline: Instant, mut is_over: impl FnMut() -> bool) -> bool {
+fn wait_for(deadline: Option<Moment>, mut is_over: impl FnMut() -> bool) -> bool {
     let mut pauses = Pauses::default();
     loop {
         if is_over() {
             return true;
         }
-        if Instant::now() >= deadline {
+        if deadline.is_some_and(Moment::is_over) {
             return false;
         }
         pauses.sleep();
@@ -125,8 +129,9 @@ impl Default for Pauses {
 }
 
 impl Pauses {
+    /// Until it may be worth looking again.
     pub fn sleep(&mut self) {
-        std::thread::sleep(self.0);
+        pause(self.0);
         self.0 = (self.0 * 3 / 2).min(Duration::from_millis(20));
     }
 }

@@ -1,15 +1,23 @@
 //! Who descends from whom, read from `/proc`.
 
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+
+use crate::kernel::files;
 
 /// One process as the kernel shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proc {
+    /// Its number.
     pub pid: Pid,
+    /// Whose child it is.
     pub parent: i32,
+    /// Its process group.
     pub group: i32,
+    /// Its session.
     pub session: i32,
     /// Clock ticks after boot: together with the number it is one process for ever.
     pub started: u64,
@@ -18,7 +26,7 @@ pub struct Proc {
 impl Proc {
     /// The process of this number now, zombies included.
     pub fn read(pid: Pid) -> Option<Self> {
-        let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        let stat = files::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         // The name in parentheses may hold anything, parentheses included; what follows the last one is numbers.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(1);
@@ -40,10 +48,9 @@ impl Proc {
 
 /// Every process that can be seen.
 pub fn all() -> Vec<Proc> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+    let numbers = files::names_in("/proc").into_iter();
+    numbers
+        .filter_map(|name| name.to_str().ok()?.parse().ok().and_then(Pid::from_raw))
         .filter_map(Proc::read)
         .collect()
 }

@@ -7,24 +7,21 @@
 //! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
 //! once more when it has got the opening, and only then it gets the launch.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, IoSlice, IoSliceMut, Result};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
 };
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::confinement::Limits;
-use crate::process::Exit;
-use crate::sandbox::Sandbox;
+use crate::plan::Sandbox;
+pub use crate::words::{Part, Raw, Word};
 
 /// More descriptors than any launch needs, fewer than the kernel's limit for one message.
 const MOST_DESCRIPTORS: usize = 64;
@@ -41,15 +38,21 @@ pub struct Opening {
 /// Everything the launcher needs to start the tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Launch {
+    /// What to start; behind it nothing is looked for.
     pub program: Word,
+    /// Its arguments.
     pub args: Vec<Word>,
+    /// Its whole environment.
     pub env: Vec<(String, Word)>,
+    /// Where it starts.
     pub cwd: Raw,
     /// Whether the first descriptor is the tool's standard input.
     pub stdin: bool,
     /// How many of the next descriptors are files the tool inherits. Any others are held until it has ended.
     pub files: usize,
+    /// How long it may take.
     pub timeout_ms: u64,
+    /// How long it has between being asked to end and being made to.
     pub grace_ms: u64,
     /// Whether the tool loses the way to new privileges and gets resource limits.
     pub confined: bool,
@@ -67,7 +70,70 @@ impl Launch {
     /// Whether it has limits that need a control group of Kiwi's: a container has one of its own.
     pub fn needs_group(&self) -> bool {
         let is_contained = self.sandbox.as_ref().is_some_and(Sandbox::is_contained);
-        self.confined && !is_contained && (self.limits.memory.is_some() || self.limits.pids.is_some())
+        self.confined && !is_contained && self.limits.need_group()
+    }
+}
+
+/// What one call may use. A limit that cannot be enforced here is a refusal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds of processor time each process of the call may use; a part of a second counts as a whole one.
+    pub cpu: Option<f64>,
+    /// Bytes of memory for all processes of the call together. Needs a control group.
+    pub memory: Option<u64>,
+    /// Processes and threads at one time. Needs a control group, or a sandbox of a user who is not root.
+    pub pids: Option<u64>,
+    /// Files each process may have open.
+    pub files: Option<u64>,
+}
+
+impl Limits {
+    /// Whether one of them counts everything that is started, and not each process.
+    pub const fn need_group(self) -> bool {
+        self.memory.is_some() || self.pids.is_some()
+    }
+
+    /// Which of them has most likely brought about this end, and what it is. A shell tells the signal that ended its
+    /// command by a code above 128.
+    pub fn ended(self, exit: Exit) -> Option<String> {
+        let signal = match exit {
+            Exit::Signal(signal) => signal,
+            Exit::Code(code) => code.checked_sub(128)?,
+        };
+        if signal == rustix::process::Signal::XCPU.as_raw() {
+            let cpu = self.cpu?;
+            return Some(alloc::format!(
+                "it has used the processor for the {cpu} s that `limits.cpu` allows"
+            ));
+        }
+        let memory = self.memory.filter(|_| signal == rustix::process::Signal::KILL.as_raw())?;
+        Some(alloc::format!("most likely it wanted more than the {memory} bytes that `limits.memory` allows"))
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether it says that all went well.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+impl core::fmt::Display for Exit {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
     }
 }
 
@@ -82,7 +148,12 @@ pub enum Report {
     /// Kiwi closed the socket.
     Cancelled,
     /// The tool was never started.
-    NotStarted { stage: Stage, errno: i32 },
+    NotStarted {
+        /// What was being done.
+        stage: Stage,
+        /// What the system said; zero where it said nothing.
+        errno: i32,
+    },
 }
 
 /// What the launcher was doing when the system refused.
@@ -101,13 +172,29 @@ pub enum Stage {
     Wall(Wall),
 }
 
+impl Stage {
+    /// For `map_err`: this was being done when the system refused.
+    pub fn failed(self) -> impl FnOnce(Errno) -> Report {
+        move |errno| Report::NotStarted { stage: self, errno: errno.raw_os_error() }
+    }
+
+    /// What cannot be, was, while this was being done.
+    pub const fn in_vain(self) -> Report {
+        Report::NotStarted { stage: self, errno: 0 }
+    }
+}
+
 /// A limit that needs something of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
+    /// Time of the processor.
     Cpu,
+    /// Memory of the whole call.
     Memory,
+    /// Processes of the whole call.
     Pids,
+    /// Open files.
     Files,
 }
 
@@ -119,153 +206,54 @@ pub enum Wall {
     Bubblewrap,
     /// A container engine, likewise.
     Container,
+    /// What is its own of processes, names, queues and so on.
     Namespaces,
     /// The root file system as a whole.
     Root,
     /// One thing in it, by its number in the view.
     Shown(usize),
+    /// Its way to the proxy.
     Network,
+    /// The way to rights it is not to have.
     Privileges,
+    /// Rules about files.
     Landlock,
+    /// The filter of system calls.
     Seccomp,
 }
 
-/// A text in which a number stands for "the path of that inherited descriptor".
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Word(pub Vec<Part>);
-
-/// A piece of a [`Word`].
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum Part {
-    /// As it is.
-    Text(Raw),
-    /// The path under which the tool can open its inherited file of this number.
-    Inherited(usize),
-}
-
-/// Characters as the system takes them: JSON cannot carry a path that is not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Raw {
-    /// Nearly always.
-    Text(String),
-    /// Otherwise.
-    Bytes(Vec<u8>),
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Part::deserialize(deserializer)? {
-            Part::Text(raw) => Ok(raw),
-            Part::Inherited(_) => Err(D::Error::custom("a number, and not a text")),
-        }
-    }
-}
-
-/// By what comes, and not by trying one form after the other: an order has a hundred of them.
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Pieces)
-    }
-}
-
-struct Pieces;
-
-impl<'de> Visitor<'de> for Pieces {
-    type Value = Part;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text, its bytes or a number")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
-        Ok(Part::Text(Raw::Text(text.to_owned())))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Part, E> {
-        usize::try_from(number).map(Part::Inherited).map_err(E::custom)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, bytes: A) -> Result<Part, A::Error> {
-        let bytes = Vec::deserialize(SeqAccessDeserializer::new(bytes))?;
-        Ok(Part::Text(Raw::Bytes(bytes)))
-    }
-}
-
-impl Raw {
-    pub fn of(text: impl AsRef<OsStr>) -> Self {
-        let text = text.as_ref();
-        text.to_str()
-            .map_or_else(|| Self::Bytes(text.as_bytes().to_vec()), |text| Self::Text(text.to_owned()))
-    }
-
-    pub fn as_os(&self) -> &OsStr {
-        match self {
-            Self::Text(text) => OsStr::new(text),
-            Self::Bytes(bytes) => OsStr::from_bytes(bytes),
-        }
-    }
-
-    pub fn as_path(&self) -> &Path {
-        Path::new(self.as_os())
-    }
-}
-
-impl Word {
-    /// The text, with the path of each inherited file put in.
-    pub fn spell(&self, inherited: &[PathBuf]) -> io::Result<OsString> {
-        let mut bytes = Vec::new();
-        for part in &self.0 {
-            bytes.extend_from_slice(match part {
-                Part::Text(text) => text.as_os().as_bytes(),
-                Part::Inherited(index) => inherited.get(*index).ok_or_else(malformed)?.as_os_str().as_bytes(),
-            });
-        }
-        Ok(OsString::from_vec(bytes))
-    }
-
-    /// How many bytes it will be, nearly.
-    pub fn len(&self) -> usize {
-        self.0.iter().map(|part| if let Part::Text(text) = part { text.as_os().len() } else { 16 }).sum()
-    }
-}
-
 /// A message as it goes over the socket.
-pub fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message)?;
-    let length = u32::try_from(bytes.len() - 4)
-        .ok()
-        .filter(|length| *length <= LARGEST_FRAME)
-        .ok_or_else(malformed)?;
-    if let Some(header) = bytes.first_chunk_mut() {
-        *header = length.to_le_bytes();
-    }
+pub fn frame(message: &impl Serialize) -> Result<Vec<u8>> {
+    let body = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+    let length = u32::try_from(body.len()).ok().filter(|length| *length <= LARGEST_FRAME);
+    let mut bytes = Vec::with_capacity(4 + body.len());
+    bytes.extend(length.ok_or(Errno::INVAL)?.to_le_bytes());
+    bytes.extend(body);
     Ok(bytes)
 }
 
 /// The message at the front of what was received, if it has all come.
-pub fn unframe<T: DeserializeOwned>(received: &[u8]) -> io::Result<Option<T>> {
+pub fn unframe<T: DeserializeOwned>(received: &[u8]) -> Result<Option<T>> {
     let Some((header, rest)) = received.split_first_chunk() else { return Ok(None) };
-    match rest.get(..body_length(*header)?) {
-        Some(body) => Ok(Some(serde_json::from_slice(body)?)),
-        None => Ok(None),
-    }
+    rest.get(..body_length(*header)?).map(understand).transpose()
+}
+
+fn understand<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|_| Errno::INVAL)
 }
 
 /// Sends what the socket takes at once, descriptors with the first byte. Answers how many bytes went.
-pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(io::Error::from(io::ErrorKind::ArgumentListTooLong));
+        return Err(Errno::TOOBIG);
     }
-    Ok(rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?)
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)
 }
 
 /// Sends a whole message on a socket that blocks.
-pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<()> {
     let (mut rest, mut with) = (bytes, descriptors);
     while !rest.is_empty() {
         let sent = send(&socket, rest, with)?;
@@ -276,7 +264,7 @@ pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>])
 }
 
 /// Waits for one message. `None` when the other end has closed instead.
-pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> Result<Option<(T, Vec<OwnedFd>)>> {
     let mut descriptors = Vec::new();
     let mut header = [0; 4];
     if !fill(&socket, &mut header, &mut descriptors)? {
@@ -286,16 +274,16 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, 
     if !fill(&socket, &mut body, &mut descriptors)? {
         return Ok(None);
     }
-    Ok(Some((serde_json::from_slice(&body)?, descriptors)))
+    Ok(Some((understand(&body)?, descriptors)))
 }
 
-fn body_length(header: [u8; 4]) -> io::Result<usize> {
+fn body_length(header: [u8; 4]) -> Result<usize> {
     let length = u32::from_le_bytes(header);
-    usize::try_from(length).ok().filter(|_| length <= LARGEST_FRAME).ok_or_else(malformed)
+    usize::try_from(length).ok().filter(|_| length <= LARGEST_FRAME).ok_or(Errno::INVAL)
 }
 
 /// Fills the buffer; `false` when the stream ends first.
-fn fill(socket: &impl AsFd, buffer: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<bool> {
+fn fill(socket: &impl AsFd, buffer: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> Result<bool> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
@@ -303,10 +291,10 @@ fn fill(socket: &impl AsFd, buffer: &mut [u8], descriptors: &mut Vec<OwnedFd>) -
         let iov = &mut [IoSliceMut::new(rest)];
         let received = match rustix::net::recvmsg(socket, iov, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Ok(message) => message.bytes,
-            Err(rustix::io::Errno::INTR) => continue,
+            Err(Errno::INTR) => continue,
             // The other end closed with our words unread: it is as gone as one that closed politely.
-            Err(rustix::io::Errno::CONNRESET) => 0,
-            Err(errno) => return Err(errno.into()),
+            Err(Errno::CONNRESET) => 0,
+            Err(errno) => return Err(errno),
         };
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = message {
@@ -321,24 +309,21 @@ fn fill(socket: &impl AsFd, buffer: &mut [u8], descriptors: &mut Vec<OwnedFd>) -
     Ok(true)
 }
 
-fn malformed() -> io::Error {
-    io::Error::from(io::ErrorKind::InvalidData)
-}
-
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
     use std::os::unix::net::UnixStream;
 
     #[test]
     fn a_launch_travels_with_its_descriptors() {
         let (here, there) = UnixStream::pair().unwrap();
-        let word = |text: &str| Word(vec![Part::Text(Raw::of(text)), Part::Inherited(1)]);
+        let word = |text: &str| Word(vec![Part::Text(text.as_bytes().into()), Part::Inherited(1)]);
         let launch = Launch {
             program: word("a"),
             args: vec![word(""), Word::default()],
             env: vec![("K".into(), word("v"))],
-            cwd: Raw::of(OsStr::from_bytes(b"/\xff")),
+            cwd: b"/\xff".as_slice().into(),
             stdin: true,
             files: 1,
             timeout_ms: 1,
@@ -354,10 +339,9 @@ mod tests {
         assert_eq!(send(&here, &bytes, &[null.as_fd(), null.as_fd()]).unwrap(), bytes.len());
         let (got, descriptors) = receive::<Launch>(&there).unwrap().unwrap();
         assert_eq!(descriptors.len(), 2);
-        assert_eq!(got.cwd.as_os().as_bytes(), b"/\xff");
-        let paths = [PathBuf::from("/x"), PathBuf::from("/proc/self/fd/7")];
-        assert_eq!(got.program.spell(&paths).unwrap(), "a/proc/self/fd/7");
-        assert!(got.program.spell(&[]).is_err());
+        assert_eq!(got.cwd.bytes(), b"/\xff");
+        assert_eq!(got.program.bytes(&["/x", "/proc/self/fd/7"]).unwrap(), b"a/proc/self/fd/7");
+        assert!(got.program.bytes(&[] as &[&str]).is_err());
         drop(here);
         assert!(receive::<Launch>(&there).unwrap().is_none());
     }
@@ -370,5 +354,25 @@ mod tests {
         }
         assert_eq!(unframe(&bytes).unwrap(), Some(Report::Ended(Exit::Code(3))));
         assert!(unframe::<Report>(&[255; 8]).is_err());
+    }
+
+    #[test]
+    fn only_a_limit_that_is_set_can_have_ended_something() {
+        let (none, both) =
+            (Limits::default(), Limits { cpu: Some(2.0), memory: Some(64), ..Limits::default() });
+        for (exit, limit) in [
+            (Exit::Signal(24), Some("limits.cpu")),
+            (Exit::Code(152), Some("limits.cpu")),
+            (Exit::Signal(9), Some("limits.memory")),
+            (Exit::Code(137), Some("limits.memory")),
+            (Exit::Signal(11), None),
+            (Exit::Code(9), None),
+            (Exit::Code(0), None),
+        ] {
+            assert_eq!(none.ended(exit), None, "{exit}");
+            let said = both.ended(exit);
+            assert_eq!(said.is_some(), limit.is_some(), "{exit}: {said:?}");
+            assert!(said.unwrap_or_default().contains(limit.unwrap_or_default()), "{exit}");
+        }
     }
 }

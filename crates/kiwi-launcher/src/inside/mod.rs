@@ -1,0 +1,326 @@
+//! The first process of a sandbox: it finishes the walls, starts the tool, and collects what the tool leaves behind.
+//!
+//! It lives behind the same walls as the tool. When it ends, the kernel ends everything in its process namespace; it
+//! ends when the tool has, when the launcher asks for it, and when the launcher is gone. Nothing inside can signal it,
+//! because signals from inside do not reach the first process of a namespace unless it wants them.
+
+mod ahead;
+mod network;
+mod root;
+mod rules;
+
+use alloc::vec::Vec;
+use core::time::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::io::{Errno, Result};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::kernel::clock::Moment;
+use crate::kernel::descriptors::{close_on_start, take_stdin};
+use crate::kernel::namespaces::{Namespaces, enter_new};
+use crate::kernel::processes::copy_with;
+use crate::kernel::seccomp::{self, Step};
+use crate::kernel::signals;
+use crate::limits::renounce_privileges;
+use crate::memory::keep_memory_private;
+use crate::plan::{Builder, Sandbox};
+use crate::start::{self, Given};
+use crate::wire::{self, Exit, Launch, Limit, Report, Stage, Wall};
+use crate::{ending, limits};
+
+use ahead::Cell;
+pub use ahead::copy_ahead;
+use network::{move_on, offer_proxy};
+use root::Root;
+use rules::Rules;
+
+/// Whether something was done, or what is to be told of it.
+type Done<T> = core::result::Result<T, Report>;
+
+/// The second argument by which a launcher knows that a container engine has started it, inside; behind it stands where its
+/// order comes from.
+pub const ROLE_CONTAINED: &str = "inside-contained";
+
+/// Becomes the first process of a container. Its streams come through the socket too: those of an engine are not needed.
+pub fn serve_contained(socket: &[u8]) -> Result<()> {
+    let control =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::connect(&control, &SocketAddrUnix::new(socket)?)?;
+    let Some(((), streams)) = wire::receive::<()>(&control)? else { return Ok(()) };
+    let [stdout, stderr] = streams.as_slice() else { return Err(Errno::INVAL) };
+    rustix::stdio::dup2_stdout(stdout)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    drop(streams);
+    close_on_start(3)?;
+    take_order(&control)
+}
+
+/// Becomes the first process, where `bwrap` has started it.
+pub fn serve(readiness: Readiness) -> Result<()> {
+    close_on_start(3)?;
+    let control = take_stdin()?;
+    ahead::wait_unseen(readiness, &control)?;
+    take_order(&control)
+}
+
+fn take_order(control: &OwnedFd) -> Result<()> {
+    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
+    let given = Given::sort(&launch, descriptors);
+    live(None, &launch, given, control)
+}
+
+/// Makes the first process of an order that is there, as a copy of this one. In the copy this never returns.
+pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
+    let kept: Vec<_> = given
+        .inside()
+        .into_iter()
+        .chain(given.namespaces.as_ref().map(AsFd::as_fd))
+        .map(|fd| fd.as_raw_fd())
+        .collect();
+    become_first(control, &kept, || live(None, launch, given, control))
+}
+
+/// In the copy, `life` is all there is to come.
+fn become_first(control: &OwnedFd, kept: &[i32], life: impl FnOnce() -> Result<()>) -> Done<Pid> {
+    let kept: Vec<i32> = kept.iter().copied().chain([control.as_raw_fd()]).collect();
+    let first = copy_with(&kept, || {
+        rustix::stdio::dup2_stdin(control)?;
+        life()
+    });
+    first.map_err(Stage::Wall(Wall::Namespaces).failed())
+}
+
+/// Whether the first process says that it is ready for its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// Somebody waits for it.
+    Told,
+    /// The order is sent anyway.
+    Untold,
+}
+
+impl Readiness {
+    const BOTH: [Self; 2] = [Self::Told, Self::Untold];
+
+    /// The second argument by which a launcher knows that it is inside, and this.
+    pub const fn role(self) -> &'static str {
+        match self {
+            Self::Told => "inside-ahead",
+            Self::Untold => "inside",
+        }
+    }
+
+    /// What this argument says.
+    pub fn of(role: &[u8]) -> Option<Self> {
+        Self::BOTH.into_iter().find(|readiness| readiness.role().as_bytes() == role)
+    }
+}
+
+/// The whole life of the first process, in walls that stand already if they do.
+fn live(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> Result<()> {
+    let report = match begin(cell, launch, given) {
+        Ok(mut tool) => {
+            let grace = Duration::from_millis(launch.grace_ms);
+            let Some(exit) = tool.attend(control, grace)? else {
+                // Nobody outside can ask those inside a container to end.
+                if launch.sandbox.as_ref().is_some_and(Sandbox::is_contained) {
+                    tool.end_everybody(grace);
+                }
+                return Ok(());
+            };
+            Report::Ended(exit)
+        }
+        Err(report) => report,
+    };
+    wire::send_all(control, &wire::frame(&report)?, &[])
+}
+
+fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given) -> Done<Tool> {
+    let Some(sandbox) = &launch.sandbox else {
+        return Err(Stage::Prepare.in_vain());
+    };
+    let is_native = matches!(sandbox.builder, Builder::Native);
+    let walls = match cell {
+        Some(cell) => cell.complete(sandbox)?,
+        None if is_native => {
+            enter_namespaces().map_err(Stage::Wall(Wall::Namespaces).failed())?;
+            let root = Root::build(&sandbox.view)?;
+            let walls = Walls::prepare(sandbox)?;
+            root.finish()?;
+            let others = given.namespaces.take().ok_or(Stage::Prepare.in_vain())?;
+            move_on(&others, sandbox.sockets).map_err(Stage::Wall(Wall::Namespaces).failed())?;
+            walls
+        }
+        None => {
+            recognise(sandbox, |_| true)?;
+            Walls::prepare(sandbox)?
+        }
+    };
+    if let Some(channel) = given.proxy.take() {
+        offer_proxy(&channel).map_err(Stage::Wall(Wall::Network).failed())?;
+    }
+    let endings = signals::endings().map_err(Stage::Prepare.failed())?;
+    let tool = start::start(launch, &mut given, || {
+        limits::confine(&launch.limits)?;
+        // In a container the engine counts.
+        if let Some(count) = launch.limits.pids.filter(|_| !sandbox.is_contained()) {
+            // Those of ours that are counted in the same namespace: this process, and a launcher that made it itself.
+            let ours = if is_native { 2 } else { 1 };
+            let most = count.saturating_add(ours);
+            limits::bound_processes(most).map_err(Stage::Limit(Limit::Pids).failed())?;
+        }
+        walls.close_in()
+    })?;
+    Ok(Tool { pid: tool, endings })
+}
+
+/// Whether what is shown, as far as it is asked for, is what the launcher found: a name may have come to mean something
+/// else since.
+fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Done<()> {
+    if sandbox.found.len() != sandbox.view.len() {
+        return Err(Stage::Prepare.in_vain());
+    }
+    let all = sandbox.view.iter().zip(&sandbox.found).enumerate();
+    for (number, (shown, found)) in all.filter(|(number, _)| is_asked(*number)) {
+        let wall = || Stage::Wall(Wall::Shown(number));
+        let Some(found) = *found else { continue };
+        let stat = rustix::fs::stat(shown.place()).map_err(wall().failed())?;
+        if (stat.st_dev, stat.st_ino) != found {
+            return Err(wall().failed()(Errno::LOOP));
+        }
+    }
+    Ok(())
+}
+
+/// Namespaces of the first process's own, besides those it was born in.
+fn enter_namespaces() -> Result<()> {
+    enter_new(Namespaces::MOUNTS.and(Namespaces::NAMES).and(Namespaces::CONTROL_GROUPS))?;
+    rustix::system::sethostname(b"kiwi")
+}
+
+/// The walls that a process can only build around itself, ready to be put up.
+struct Walls {
+    rules: Rules,
+    filter: Vec<Step>,
+}
+
+impl Walls {
+    /// Writes them down, and gives up what nobody behind them gets.
+    fn prepare(sandbox: &Sandbox) -> Done<Self> {
+        let rules = Rules::write(sandbox).map_err(Stage::Wall(Wall::Landlock).failed())?;
+        let filter = sandbox.filter.steps().map_err(Stage::Wall(Wall::Seccomp).failed())?;
+        if sandbox.builder != Builder::Native {
+            // Otherwise the launcher has done it.
+            renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
+        }
+        Ok(Self { rules, filter })
+    }
+
+    fn close_in(self) -> Done<()> {
+        drop_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
+        self.rules.enforce().map_err(Stage::Wall(Wall::Landlock).failed())?;
+        seccomp::apply(&self.filter).map_err(Stage::Wall(Wall::Seccomp).failed())
+    }
+}
+
+fn drop_privileges() -> Result<()> {
+    // Nobody inside looks into this process or takes it over.
+    keep_memory_private()?;
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: none, permitted: none, inheritable: none },
+    )
+}
+
+struct Tool {
+    pid: Pid,
+    /// Readable when a child has ended.
+    endings: OwnedFd,
+}
+
+impl Tool {
+    /// Stays until nobody is left, or the grace after the tool's own end is over. `None`: the launcher is gone.
+    fn attend(&mut self, control: &OwnedFd, grace: Duration) -> Result<Option<Exit>> {
+        let mut ended: Option<(Exit, Option<Moment>)> = None;
+        loop {
+            let is_alone = self.reap(|exit| {
+                ended.get_or_insert_with(|| (exit, Moment::now().after(grace)));
+            });
+            let left = match ended {
+                Some((exit, _)) if is_alone => return Ok(Some(exit)),
+                Some((exit, until)) => {
+                    let left = until.map(|until| until.left().unwrap_or_default());
+                    if left.is_some_and(|left| left.is_zero()) {
+                        // Everybody in this namespace but ourselves.
+                        signals::everybody(Signal::KILL);
+                        ending::wait_for_all();
+                        return Ok(Some(exit));
+                    }
+                    left
+                }
+                None => None,
+            };
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut fds = [PollFd::new(&self.endings, PollFlags::IN), PollFd::new(control, PollFlags::RDHUP)];
+            match rustix::event::poll(&mut fds, timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            let [_, control] = &fds;
+            if !control.revents().is_empty() {
+                return Ok(None);
+            }
+            // Who has ended is asked above.
+            while rustix::io::read(&self.endings, &mut [0_u8; SIGNAL]).is_ok() {}
+        }
+    }
+
+    /// Asks everybody to end, and waits for so long; who is left ends with this process.
+    fn end_everybody(&self, grace: Duration) {
+        let until = Moment::now().after(grace);
+        ask_everybody();
+        let mut pauses = ending::Pauses::default();
+        while !self.reap(|_| {}) && until.is_none_or(|until| !until.is_over()) {
+            pauses.sleep();
+        }
+    }
+
+    /// Takes leave of everybody who has ended; whether nobody is left. The tool's own end is told, and whoever it left
+    /// behind is asked to end too.
+    fn reap(&self, mut tell: impl FnMut(Exit)) -> bool {
+        let mut has_ended = false;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.pid => {
+                    has_ended = true;
+                    tell(exit(status));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) if has_ended => {
+                    ask_everybody();
+                    return false;
+                }
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+/// How many bytes tell of one signal.
+const SIGNAL: usize = 128;
+
+/// Asks everybody in this namespace but ourselves to end. A stopped process acts on it when continued.
+fn ask_everybody() {
+    signals::everybody(Signal::TERM);
+    signals::everybody(Signal::CONT);
+}
+
+fn exit(status: WaitStatus) -> Exit {
+    let code = status.exit_status().map(Exit::Code);
+    code.or_else(|| status.terminating_signal().map(Exit::Signal)).unwrap_or(Exit::Signal(0))
+}

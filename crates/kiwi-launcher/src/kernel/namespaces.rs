@@ -1,0 +1,33 @@
+//! Leaving what is everybody's.
+#![expect(
+    unsafe_code,
+    reason = "no library without a C library has it without a warning about shared descriptors"
+)]
+
+use rustix::io::Result;
+
+use super::raw::{call, number};
+
+/// Namespaces that a process can leave its parent's for.
+#[derive(Debug, Clone, Copy)]
+pub struct Namespaces(usize);
+
+impl Namespaces {
+    pub const MOUNTS: Self = Self(0x0002_0000);
+    pub const CONTROL_GROUPS: Self = Self(0x0200_0000);
+    pub const NAMES: Self = Self(0x0400_0000);
+    pub const QUEUES: Self = Self(0x0800_0000);
+    pub const USERS: Self = Self(0x1000_0000);
+    pub const PROCESSES: Self = Self(0x2000_0000);
+    pub const NETWORK: Self = Self(0x4000_0000);
+
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Moves into new namespaces; of processes only children are in the new one.
+pub fn enter_new(namespaces: Namespaces) -> Result<()> {
+    // SAFETY: only numbers are handed over, and none of the flags above stops descriptors from being shared.
+    unsafe { call(number::UNSHARE, [namespaces.0, 0, 0, 0, 0, 0]) }.map(drop)
+}
