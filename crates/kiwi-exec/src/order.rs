@@ -123,7 +123,7 @@ struct Speller<'a> {
 impl Speller<'_> {
     fn word(&self, text: &Text) -> Result<Word, ExecError> {
         let part = |piece: &Piece| match piece {
-            Piece::Literal(text) => Ok(Part::Text(Raw::Text(text.clone()))),
+            Piece::Literal(text) => Ok(Part::Text(Raw::of(text))),
             Piece::File { link, path } => self.placement.part(*link, Some(path)),
             Piece::Folder { link } => self.placement.part(*link, None),
             Piece::Project => Ok(Part::Text(Raw::of(&self.process.project))),

@@ -4,13 +4,14 @@
 //! starts processes, so a child that is not one of our launchers and is younger than the lost one belonged to it.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 use std::collections::BTreeSet;
 use std::io;
-use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use kiwi_launcher::kernel::processes::Program;
 use kiwi_launcher::kernel::processors::part_with;
 use kiwi_launcher::procfs::{self, Proc};
 
@@ -25,56 +26,55 @@ static LAUNCHERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// Held for reading while a launcher is born and entered above, for writing while strangers are looked for.
 static BIRTHS: RwLock<()> = RwLock::new(());
 
-/// Starts a launcher.
-pub fn start_launcher(command: &mut Command) -> io::Result<Child> {
-    static SUBREAPER: Once = Once::new();
-    // Without it only the rare lost launcher is answered less well; that is no reason to refuse every call.
-    SUBREAPER.call_once(|| {
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    });
-    let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
-    let child = command.spawn()?;
-    launchers().extend(i32::try_from(child.id()));
-    if let Some(pid) = number(&child) {
+/// A launcher that was started and not yet waited for.
+#[derive(Debug)]
+pub struct Child(Pid);
+
+impl Child {
+    /// Starts it.
+    pub fn start(program: &Program<'_>) -> io::Result<Self> {
+        static SUBREAPER: Once = Once::new();
+        // Without it only the rare lost launcher is answered less well; that is no reason to refuse every call.
+        SUBREAPER.call_once(|| {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        });
+        let _birth = BIRTHS.read().unwrap_or_else(PoisonError::into_inner);
+        let pid = program.start()?;
+        launchers().insert(pid.as_raw_nonzero().get());
         part_with(pid);
+        Ok(Self(pid))
     }
-    Ok(child)
-}
 
-/// Waits for a launcher that has said its last.
-pub fn reap_launcher(child: &mut Child) {
-    let _ = child.wait();
-    if let Ok(pid) = i32::try_from(child.id()) {
-        launchers().remove(&pid);
+    /// Waits for one that has said its last.
+    pub fn reap(self) {
+        let Self(pid) = self;
+        while let Err(Errno::INTR) = rustix::process::waitpid(Some(pid), WaitOptions::empty()) {}
+        launchers().remove(&pid.as_raw_nonzero().get());
     }
-}
 
-/// Waits for a launcher that ends by itself, for so long; what it leaves behind is ended. Whatever happened to it, it is
-/// looked at before it is waited for: once it is gone, nobody can tell which processes were its own.
-pub fn see_off(child: &mut Child, call: &str, patience: Duration) {
-    let Some(pid) = number(child) else { return };
-    let state = if has_ended_within(pid, patience) { state(pid) } else { None };
-    if state.is_some_and(|state| state.exit_status() == Some(0)) {
-        reap_launcher(child);
-    } else {
-        end_lost(child, call);
+    /// Waits for one that ends by itself, for so long; what it leaves behind is ended. Whatever happened to it, it is
+    /// looked at before it is waited for: once it is gone, nobody can tell which processes were its own.
+    pub fn see_off(self, call: &str, patience: Duration) {
+        let Self(pid) = self;
+        let state = if has_ended_within(pid, patience) { state(pid) } else { None };
+        if state.is_some_and(|state| state.exit_status() == Some(0)) {
+            self.reap();
+        } else {
+            self.end_lost(call);
+        }
     }
-}
 
-/// Kills a launcher that is of no use any more, ends what it leaves behind, and waits for it.
-pub fn end_lost(child: &mut Child, call: &str) {
-    let _ = child.kill();
-    let Some(pid) = number(child) else { return };
-    // Only when it is a zombie have its children become ours.
-    let _ = state(pid);
-    if let Some(launcher) = Proc::read(pid) {
-        sweep(&launcher, call);
+    /// Kills one that is of no use any more, ends what it leaves behind, and waits for it.
+    pub fn end_lost(self, call: &str) {
+        let Self(pid) = self;
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        // Only when it is a zombie have its children become ours.
+        let _ = state(pid);
+        if let Some(launcher) = Proc::read(pid) {
+            sweep(&launcher, call);
+        }
+        self.reap();
     }
-    reap_launcher(child);
-}
-
-fn number(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 /// How a process ended, once it has; it stays a zombie.

@@ -3,7 +3,6 @@
 use rustix::net::Shutdown;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -11,7 +10,7 @@ use tokio::net::UnixStream;
 
 use crate::error::ExecError;
 use crate::launcher::Door;
-use crate::orphans;
+use crate::orphans::Child;
 use crate::process::Launcher;
 use crate::snapshot::{Snapshot, random_name};
 use kiwi_launcher::wire::{self, Report};
@@ -88,13 +87,7 @@ impl Started {
         control.set_nonblocking(true).map_err(refused())?;
         let (stdout, stdout_writer) = io::pipe().map_err(refused())?;
         let (stderr, stderr_writer) = io::pipe().map_err(refused())?;
-        let child = door.open(role, |command| {
-            command
-                .stdin(Stdio::from(OwnedFd::from(theirs.try_clone()?)))
-                .stdout(stdout_writer.try_clone()?)
-                .stderr(stderr_writer.try_clone()?);
-            Ok(())
-        });
+        let child = door.open(role, [theirs.as_fd(), stdout_writer.as_fd(), stderr_writer.as_fd()]);
         let child = child.map_err(refused())?;
         let pipes = Pipes { stdout: stdout.into(), stderr: stderr.into() };
         Ok(Self { call, child, control, pipes, is_ahead: false })
@@ -116,9 +109,9 @@ impl Started {
     }
 
     /// Lets it go without orders, and waits until nothing of it is left.
-    pub fn leave(mut self, patience: Duration) {
+    pub fn leave(self, patience: Duration) {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
-        orphans::see_off(&mut self.child, &self.call, patience);
+        self.child.see_off(&self.call, patience);
     }
 }
 
@@ -205,11 +198,11 @@ impl Running {
     /// What the launcher said last. `None`: it is lost.
     pub async fn finish(mut self) -> Option<Report> {
         let report = wire::unframe(&self.received).ok().flatten();
-        let mut child = self.child.take()?;
+        let child = self.child.take()?;
         match &report {
             // Whoever inherits it waits for it.
             Some(_) if self.is_last => {}
-            Some(_) => see_off(move || orphans::reap_launcher(&mut child)),
+            Some(_) => see_off(move || child.reap()),
             None => self.give_up(child).await,
         }
         report
@@ -231,21 +224,21 @@ impl Running {
 
     /// Closes the socket; what is given still has to be done, and waits for the launcher to leave.
     fn farewell(&mut self) -> Option<impl FnOnce() + Send + use<>> {
-        let mut child = self.child.take()?;
+        let child = self.child.take()?;
         let (call, folders, patience) =
             (std::mem::take(&mut self.call), std::mem::take(&mut self.folders), self.patience);
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
         Some(move || {
-            orphans::see_off(&mut child, &call, patience);
+            child.see_off(&call, patience);
             drop(folders);
         })
     }
 
-    async fn give_up(&mut self, mut child: Child) {
+    async fn give_up(&mut self, child: Child) {
         let call = std::mem::take(&mut self.call);
         let folders = std::mem::take(&mut self.folders);
         let ended = tokio::task::spawn_blocking(move || {
-            orphans::end_lost(&mut child, &call);
+            child.end_lost(&call);
             drop(folders);
         });
         let _ = ended.await;

@@ -280,6 +280,22 @@ fn the_launcher_is_the_program_that_kiwi_carries_along_and_kiwi_where_it_is_told
     assert_eq!(String::from_utf8(finished.stdout).unwrap(), format!("{kiwi}\n{shown}"));
 }
 
+/// Kiwi holds signals back while it starts a launcher; that ends with the start, for all three.
+#[test]
+fn signals_reach_kiwi_its_launcher_and_the_tool() {
+    let bench = Bench::new();
+    let held = |status: &str| -> Vec<String> {
+        let lines = status.lines().filter(|line| line.starts_with("SigBlk:") || line.starts_with("SigIgn:"));
+        lines.map(|line| line.split_whitespace().nth(1).unwrap().to_owned()).collect()
+    };
+    let before = held(&std::fs::read_to_string("/proc/thread-self/status").unwrap());
+    let said = bench.output(shell("cat /proc/$PPID/status /proc/self/status"));
+    let none = "0".repeat(16);
+    assert!(said.contains("SigIgn:"), "{said}");
+    assert_eq!(held(&said), vec![none; 4], "{said}");
+    assert_eq!(held(&std::fs::read_to_string("/proc/thread-self/status").unwrap()), before);
+}
+
 /// A launcher begins on another processor than Kiwi; what it starts may run on all of them.
 #[test]
 fn a_tool_may_use_the_processors_that_kiwi_may() {

@@ -13,8 +13,9 @@ use crate::group::Group;
 use crate::inside::Readiness;
 use crate::kernel::clock::Moment;
 use crate::kernel::descriptors::{close_on_start, take_stdin};
+use crate::kernel::signals;
 use crate::memory::keep_memory_private;
-use crate::outside::{Engines, Outside, Users};
+use crate::outside::{Begun, Engines, Outside};
 use crate::start::{self, Given};
 use crate::wire::{self, Exit, Launch, Opening, Raw, Report, Stage};
 use crate::{ending, inside, limits, spare};
@@ -31,12 +32,7 @@ pub fn main(words: &[&[u8]], engines: &dyn Engines) -> Result<()> {
     let (role, rest) = words.split_first().map_or((None, words), |(role, rest)| (Some(*role), rest));
     match role {
         None => obey(&settle()?, engines, Prepared::Nothing),
-        Some(role) if role == WALLED.as_bytes() => {
-            let control = settle()?;
-            // While its orders are still being drawn up.
-            let users = Users::enter();
-            obey(&control, engines, Prepared::Users(users))
-        }
+        Some(role) if role == WALLED.as_bytes() => wall_in(engines),
         Some(role) if role == spare::ROLE.as_bytes() => spare::serve(engines),
         Some(role) if role == inside::ROLE_CONTAINED.as_bytes() => {
             inside::serve_contained(rest.first().copied().unwrap_or_default())
@@ -48,6 +44,8 @@ pub fn main(words: &[&[u8]], engines: &dyn Engines) -> Result<()> {
 
 /// Makes this process what every launcher is; where its orders come from.
 pub fn settle() -> Result<OwnedFd> {
+    // Kiwi has held them back until here.
+    signals::hold_back(0);
     // Whatever Kiwi itself inherited and did not mark stays out of the tool.
     close_on_start(3)?;
     let control = take_stdin()?;
@@ -61,25 +59,57 @@ pub fn settle() -> Result<OwnedFd> {
 /// What a launcher has ready when its orders come.
 pub enum Prepared {
     Nothing,
-    /// The first of a sandbox's namespaces.
-    Users(core::result::Result<Users, Report>),
+    /// Walls that were begun meanwhile, around a first process that has the orders.
+    Early(Outside),
+    /// Why they could not be begun.
+    Refused(Report),
     /// It is ready as a whole, and has waited; the sandbox, if it has one.
     Spare(Option<Outside>),
 }
 
-/// A private folder of the run, which goes away with the launcher's work.
-struct Folder(Raw);
+/// The life of a launcher that begins with walls while its orders are being drawn up.
+fn wall_in(engines: &dyn Engines) -> Result<()> {
+    let control = settle()?;
+    // Whatever is ordered may have secrets, and nothing in a sandbox leaves an image of its memory.
+    limits::refuse_cores()?;
+    match Begun::early(&control) {
+        Ok(begun) => {
+            let done = complete(&control, engines, begun);
+            // Without orders the first process leaves by itself.
+            ending::wait_for_all();
+            done
+        }
+        Err(report) => obey(&control, engines, Prepared::Refused(report)),
+    }
+}
+
+fn complete(control: &OwnedFd, engines: &dyn Engines, begun: Begun) -> Result<()> {
+    let Some(folder) = open(begun.orders())? else { return Ok(()) };
+    let outside = begun.complete_in_time();
+    let Some(order) = wire::receive(&outside.status)? else { return Ok(()) };
+    follow(order, folder, control, engines, Prepared::Early(outside))
+}
+
+/// A private folder of the run, if it has one, which goes away with the launcher's work.
+struct Folder(Option<Raw>);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        remove_tree(self.0.bytes());
+        if let Some(folder) = &self.0 {
+            remove_tree(folder.bytes());
+        }
     }
+}
+
+/// Learns about the folder of the run. `None`: there will be no orders.
+fn open(orders: &OwnedFd) -> Result<Option<Folder>> {
+    let opening = wire::receive::<Opening>(orders)?;
+    Ok(opening.map(|(opening, _)| Folder(opening.snapshot)))
 }
 
 /// Takes its orders and does what they say.
 pub fn obey(control: &OwnedFd, engines: &dyn Engines, prepared: Prepared) -> Result<()> {
-    let Some((opening, _)) = wire::receive::<Opening>(control)? else { return Ok(()) };
-    let snapshot = opening.snapshot.map(Folder);
+    let Some(folder) = open(control)? else { return Ok(()) };
     if let Prepared::Spare(outside) = &prepared {
         if outside.as_ref().is_some_and(Outside::has_spoken) {
             return Ok(());
@@ -87,11 +117,20 @@ pub fn obey(control: &OwnedFd, engines: &dyn Engines, prepared: Prepared) -> Res
         // Only now can Kiwi count on it.
         wire::send_all(control, &wire::frame(&())?, &[])?;
     }
-    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
+    let Some(order) = wire::receive(control)? else { return Ok(()) };
+    follow(order, folder, control, engines, prepared)
+}
 
+fn follow(
+    (launch, descriptors): (Launch, Vec<OwnedFd>),
+    folder: Folder,
+    control: &OwnedFd,
+    engines: &dyn Engines,
+    prepared: Prepared,
+) -> Result<()> {
     let ended = run(&launch, descriptors, control, engines, prepared);
     let report = ended.unwrap_or_else(|refused| refused);
-    drop(snapshot);
+    drop(folder);
     let bytes = wire::frame(&report)?;
     // Kiwi may be gone; then nobody wants the report.
     let _ = wire::send(control, &bytes, &[]);
@@ -107,7 +146,7 @@ fn run(
     engines: &dyn Engines,
     prepared: Prepared,
 ) -> core::result::Result<Report, Report> {
-    let is_walled = matches!(prepared, Prepared::Users(_) | Prepared::Spare(Some(_)));
+    let is_walled = !matches!(prepared, Prepared::Nothing | Prepared::Spare(None));
     if is_walled && (launch.sandbox.is_none() || launch.needs_group()) {
         // What is there was not born in the group, or is not wanted at all. Kiwi does not ask for it.
         return Err(Stage::Prepare.in_vain());
@@ -131,9 +170,16 @@ fn run(
         }
         return Ok(report);
     };
+    // As long as the tool runs. Of the rest nothing stays here: who writes to the tool must learn when it has closed.
+    let _held = core::mem::take(&mut given.held);
     let outside = match prepared {
-        Prepared::Spare(Some(walls)) => walls.hand_over(launch, sandbox, &given),
-        Prepared::Users(users) => users.and_then(|users| Outside::native(users, launch, given)),
+        Prepared::Spare(Some(outside)) => outside.hand_over(launch, sandbox, given),
+        // The first process has them from Kiwi itself.
+        Prepared::Early(outside) => {
+            drop(given);
+            Ok(outside)
+        }
+        Prepared::Refused(report) => Err(report),
         Prepared::Nothing | Prepared::Spare(None) => Outside::start(launch, sandbox, given, control, engines),
     };
     group.leave();

@@ -3,8 +3,6 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
@@ -31,7 +29,6 @@ pub struct Sandbox {
     pub view: Vec<Shown>,
     /// What the launcher found at each path of the host in the view, by device and number; to be found again inside
     /// where somebody else than the launcher shows it.
-    #[serde(default)]
     pub found: Vec<Found>,
 }
 
@@ -82,20 +79,17 @@ pub type Found = Option<(u64, u64)>;
 
 /// A filter of system calls, as the launcher is told of it: Kiwi has time to write it down while its launcher starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Filter(String);
+pub struct Filter(#[serde(with = "serde_bytes")] Vec<u8>);
 
 impl Filter {
     /// These steps.
     pub fn of(steps: &[Step]) -> Self {
-        let bytes: Vec<u8> = steps.iter().flat_map(|step| step.bytes()).collect();
-        Self(BASE64.encode(bytes))
+        Self(steps.iter().flat_map(|step| step.bytes()).collect())
     }
 
     /// As the kernel takes it.
     pub fn steps(&self) -> Result<Vec<Step>> {
-        let bytes = BASE64.decode(&self.0).map_err(|_| Errno::INVAL)?;
-        let (steps, []) = bytes.as_chunks() else { return Err(Errno::INVAL) };
+        let (steps, []) = self.0.as_chunks() else { return Err(Errno::INVAL) };
         Ok(steps.iter().copied().map(Step::from_bytes).collect())
     }
 }
@@ -116,7 +110,6 @@ impl Step {
 
 /// Who makes namespaces and mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Builder {
     /// The launcher.
     Native,
@@ -145,7 +138,6 @@ pub struct EngineClient {
 
 /// Which engine it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// Docker: a client that talks to a service.
     Docker,
@@ -173,7 +165,6 @@ impl EngineKind {
 
 /// One thing visible inside. Everything else does not exist there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "`from` is where on the host, `at` where inside")]
 pub enum Shown {
     /// Something of the host. `from` has no symbolic link in it.

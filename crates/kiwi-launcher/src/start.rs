@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use crate::kernel::clock::pause;
 use crate::kernel::files;
-use crate::kernel::processes::Program;
+use crate::kernel::processes::{Part, Program};
 use crate::wire::{Launch, Report, Stage};
 
 /// The descriptors that came with a launch, by what they are for.
@@ -81,7 +81,7 @@ fn program<'a>(launch: &Launch, paths: &[Vec<u8>], stdin: BorrowedFd<'a>) -> Res
     }
     let variable = |(name, value): &(_, crate::wire::Word)| variable(name, &value.bytes(paths)?);
     let environment = launch.env.iter().map(variable).collect::<Result<_>>()?;
-    Ok(Program { path, arguments, environment, stdin })
+    Ok(Program { path, arguments, environment, part: Part::Tool { stdin } })
 }
 
 fn variable(name: &alloc::string::String, value: &[u8]) -> Result<CString> {

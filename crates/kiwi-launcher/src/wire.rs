@@ -1,11 +1,14 @@
 //! What Kiwi and its launcher say to each other.
 //!
-//! Frames over one stream socket: a little-endian length, then JSON. Kiwi sends an [`Opening`] and a [`Launch`]
+//! Frames over one stream socket: a little-endian length, then the message in `postcard`'s form. Kiwi sends an [`Opening`] and a [`Launch`]
 //! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
 //!
 //! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
 //! once more when it has got the opening, and only then it gets the launch.
+//!
+//! Where walls are begun before there are orders, the first process behind them takes both and passes them on as they
+//! came, so that it has them while the launcher is still making a network.
 
 use alloc::string::String;
 use alloc::vec;
@@ -113,7 +116,6 @@ impl Limits {
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It returned this code.
     Code(i32),
@@ -139,7 +141,6 @@ impl core::fmt::Display for Exit {
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Report {
     /// By itself.
     Ended(Exit),
@@ -158,7 +159,6 @@ pub enum Report {
 
 /// What the launcher was doing when the system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Making the process ready: descriptors, limits, privileges.
     Prepare,
@@ -186,7 +186,6 @@ impl Stage {
 
 /// A limit that needs something of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Time of the processor.
     Cpu,
@@ -200,7 +199,6 @@ pub enum Limit {
 
 /// What a sandbox is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Wall {
     /// The program `bwrap`, which says itself why.
     Bubblewrap,
@@ -224,7 +222,7 @@ pub enum Wall {
 
 /// A message as it goes over the socket.
 pub fn frame(message: &impl Serialize) -> Result<Vec<u8>> {
-    let body = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+    let body = postcard::to_allocvec(message).map_err(|_| Errno::INVAL)?;
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LARGEST_FRAME);
     let mut bytes = Vec::with_capacity(4 + body.len());
     bytes.extend(length.ok_or(Errno::INVAL)?.to_le_bytes());
@@ -239,7 +237,10 @@ pub fn unframe<T: DeserializeOwned>(received: &[u8]) -> Result<Option<T>> {
 }
 
 fn understand<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    serde_json::from_slice(body).map_err(|_| Errno::INVAL)
+    match postcard::take_from_bytes(body) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(Errno::INVAL),
+    }
 }
 
 /// Sends what the socket takes at once, descriptors with the first byte. Answers how many bytes went.
@@ -266,15 +267,32 @@ pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>])
 /// Waits for one message. `None` when the other end has closed instead.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> Result<Option<(T, Vec<OwnedFd>)>> {
     let mut descriptors = Vec::new();
+    let Some(frame) = receive_frame(socket, &mut descriptors)? else { return Ok(None) };
+    Ok(unframe(&frame)?.map(|message| (message, descriptors)))
+}
+
+/// The same, and the message goes on to `next` as it came, before anything is done with it.
+pub fn receive_and_pass_on<T: DeserializeOwned>(
+    socket: impl AsFd,
+    next: impl AsFd,
+) -> Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut descriptors = Vec::new();
+    let Some(frame) = receive_frame(socket, &mut descriptors)? else { return Ok(None) };
+    let lent: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    send_all(next, &frame, &lent)?;
+    Ok(unframe(&frame)?.map(|message| (message, descriptors)))
+}
+
+/// One message with its length in front.
+fn receive_frame(socket: impl AsFd, descriptors: &mut Vec<OwnedFd>) -> Result<Option<Vec<u8>>> {
     let mut header = [0; 4];
-    if !fill(&socket, &mut header, &mut descriptors)? {
+    if !fill(&socket, &mut header, descriptors)? {
         return Ok(None);
     }
-    let mut body = vec![0; body_length(header)?];
-    if !fill(&socket, &mut body, &mut descriptors)? {
-        return Ok(None);
-    }
-    Ok(Some((understand(&body)?, descriptors)))
+    let mut frame = vec![0; header.len() + body_length(header)?];
+    let (front, body) = frame.split_at_mut(header.len());
+    front.copy_from_slice(&header);
+    Ok(if fill(&socket, body, descriptors)? { Some(frame) } else { None })
 }
 
 fn body_length(header: [u8; 4]) -> Result<usize> {
@@ -347,6 +365,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_passed_on_comes_as_it_was_sent() {
+        let ((kiwi, first), (told, launcher)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let null = std::fs::File::open("/dev/null").unwrap();
+        send_all(&kiwi, &frame(&Some(7)).unwrap(), &[null.as_fd(), null.as_fd()]).unwrap();
+        let (message, descriptors) = receive_and_pass_on::<Option<i32>>(&first, &told).unwrap().unwrap();
+        assert_eq!((message, descriptors.len()), (Some(7), 2));
+        let (message, descriptors) = receive::<Option<i32>>(&launcher).unwrap().unwrap();
+        assert_eq!((message, descriptors.len()), (Some(7), 2));
+        drop(kiwi);
+        assert!(receive_and_pass_on::<()>(&first, &told).unwrap().is_none());
+    }
+
+    #[test]
     fn a_frame_is_read_only_when_it_is_whole() {
         let bytes = frame(&Report::Ended(Exit::Code(3))).unwrap();
         for cut in 0..bytes.len() {
@@ -354,6 +385,8 @@ mod tests {
         }
         assert_eq!(unframe(&bytes).unwrap(), Some(Report::Ended(Exit::Code(3))));
         assert!(unframe::<Report>(&[255; 8]).is_err());
+        // Something is left over.
+        assert!(unframe::<()>(&[1, 0, 0, 0, 0]).is_err());
     }
 
     #[test]

@@ -1,21 +1,15 @@
 //! Texts as the system takes them, on their way to the launcher.
 
-use alloc::borrow::ToOwned;
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use rustix::io::{Errno, Result};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// A text in which a number stands for "the path of that inherited descriptor".
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Word(pub Vec<Part>);
 
 /// A piece of a [`Word`].
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Part {
     /// As it is.
     Text(Raw),
@@ -23,69 +17,20 @@ pub enum Part {
     Inherited(usize),
 }
 
-/// Characters as the system takes them: JSON cannot carry a path that is not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Raw {
-    /// Nearly always.
-    Text(String),
-    /// Otherwise.
-    Bytes(Vec<u8>),
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
-        match Part::deserialize(deserializer)? {
-            Part::Text(raw) => Ok(raw),
-            Part::Inherited(_) => Err(D::Error::custom("a number, and not a text")),
-        }
-    }
-}
-
-/// By what comes, and not by trying one form after the other: an order has a hundred of them.
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
-        deserializer.deserialize_any(Pieces)
-    }
-}
-
-struct Pieces;
-
-impl<'de> Visitor<'de> for Pieces {
-    type Value = Part;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text, its bytes or a number")
-    }
-
-    fn visit_str<E>(self, text: &str) -> core::result::Result<Part, E> {
-        Ok(Part::Text(Raw::Text(text.to_owned())))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> core::result::Result<Part, E> {
-        usize::try_from(number).map(Part::Inherited).map_err(E::custom)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, bytes: A) -> core::result::Result<Part, A::Error> {
-        let bytes = Vec::deserialize(SeqAccessDeserializer::new(bytes))?;
-        Ok(Part::Text(Raw::Bytes(bytes)))
-    }
-}
+/// Characters as the system takes them, without the NUL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raw(#[serde(with = "serde_bytes")] Vec<u8>);
 
 impl Raw {
-    /// As the kernel takes it, without the NUL.
+    /// As the kernel takes it.
     pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-        }
+        &self.0
     }
 }
 
 impl From<&[u8]> for Raw {
     fn from(bytes: &[u8]) -> Self {
-        core::str::from_utf8(bytes)
-            .map_or_else(|_| Self::Bytes(bytes.to_vec()), |text| Self::Text(text.to_owned()))
+        Self(bytes.to_vec())
     }
 }
 

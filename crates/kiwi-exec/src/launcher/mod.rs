@@ -2,18 +2,19 @@
 //!
 //! Both are [`kiwi_launcher`]. The one that is carried starts in a tenth of the time; Kiwi itself speaks to container
 //! engines too, and is there where the system does not let programs run from memory.
-#![expect(clippy::disallowed_methods, reason = "the one place where launchers are started")]
 
 mod carried;
 mod container;
 
+use kiwi_launcher::kernel::processes::{Part, Program};
+use std::ffi::CString;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use crate::orphans;
+use crate::orphans::Child;
 use crate::process::Launcher;
 
 /// The whole life of a launcher. The binary calls this first thing when its first argument is [`Launcher::ARGUMENT`].
@@ -40,19 +41,16 @@ impl Door {
         Self { kiwi: self.kiwi.clone(), instead: Some(instead.clone()) }
     }
 
-    /// Starts a launcher. `dress` gives it its streams, anew for every attempt.
-    pub fn open(
-        &self,
-        role: Option<&str>,
-        dress: impl Fn(&mut Command) -> io::Result<()>,
-    ) -> io::Result<Child> {
-        let start = |program: &PathBuf| {
-            let mut command = Command::new(program);
-            // Whoever lists processes sees Kiwi in both cases.
-            command.arg0(self.instead.as_ref().unwrap_or(&self.kiwi));
-            command.arg(Launcher::ARGUMENT).args(role).env_clear();
-            dress(&mut command)?;
-            orphans::start_launcher(&mut command)
+    /// Starts a launcher with these streams.
+    pub fn open(&self, role: Option<&str>, streams: [BorrowedFd<'_>; 3]) -> io::Result<Child> {
+        // Whoever lists processes sees Kiwi in both cases.
+        let name = self.instead.as_ref().unwrap_or(&self.kiwi).as_os_str().as_bytes();
+        let words = [name, Launcher::ARGUMENT.as_bytes()].into_iter().chain(role.map(str::as_bytes));
+        let arguments = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
+        let start = |program: &Path| {
+            let path = CString::new(program.as_os_str().as_bytes())?;
+            let part = Part::Launcher(streams);
+            Child::start(&Program { path, arguments: arguments.clone(), environment: Vec::new(), part })
         };
         match (&self.instead, carried::path()) {
             (Some(instead), _) => start(instead),

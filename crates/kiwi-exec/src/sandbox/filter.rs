@@ -24,6 +24,8 @@ const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS.cast_unsigned();
 
 /// Calls from here on are the second numbering of x86-64, which the lists do not know.
 const SECOND_NUMBERING: u32 = 0x4000_0000;
+/// The kernel walks through the filter for every number below about this one.
+const END: u32 = 470;
 /// Flags of `clone` that make a namespace, of time included.
 const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -63,7 +65,7 @@ const ANSWERS: [u32; 3] = [ALLOW, REFUSE, NO_SUCH_CALL];
 /// `None` if it cannot be written down; then nothing starts.
 fn steps(sockets: bool) -> Option<Vec<Step>> {
     let mut program = vec![load(4), jump(IS, ARCHITECTURE, 1, 0), answer(KILL), load(0)];
-    match tree(&rules(&special(sockets)), 0)? {
+    match tree(&rules(&special(sockets)), END, 0)? {
         Part::Steps(steps) => program.extend(steps),
         Part::Answer(_) => return None,
     }
@@ -144,17 +146,17 @@ impl Part {
     }
 }
 
-/// The part that finds the rule for the loaded number and follows it. Behind it come `after` other steps, and then the
-/// common answers.
-fn tree(rules: &[(u32, Steps)], after: usize) -> Option<Part> {
-    let (lower, upper) = rules.split_at_checked(rules.len() / 2)?;
+/// The part that finds the rule for the loaded number, which is below `end` when the filter is applied, and follows it.
+/// Behind it come `after` other steps, and then the common answers.
+fn tree(rules: &[(u32, Steps)], end: u32, after: usize) -> Option<Part> {
+    let (lower, upper) = rules.split_at_checked(middle(rules, end).unwrap_or(0))?;
     let (Some(_), Some((from, _))) = (lower.first(), upper.first()) else {
         let (_, steps) = rules.first()?;
         let common = ANSWERS.iter().position(|common| *steps == [answer(*common)]);
         return Some(common.map_or_else(|| Part::Steps(steps.clone()), Part::Answer));
     };
-    let upper = tree(upper, after)?;
-    let lower = tree(lower, after + upper.len())?;
+    let upper = tree(upper, end, after)?;
+    let lower = tree(lower, *from, after + upper.len())?;
     let answers = lower.len() + upper.len() + after;
     let (then, otherwise) = (upper.distance(lower.len(), answers)?, lower.distance(0, answers)?);
     let mut program = vec![jump(AT_LEAST, *from, then, otherwise)];
@@ -164,6 +166,15 @@ fn tree(rules: &[(u32, Steps)], after: usize) -> Option<Part> {
         }
     }
     Some(Part::Steps(program))
+}
+
+/// Where rules that end before `end` are parted: as near as can be to the middle of their numbers, since all numbers count
+/// alike.
+fn middle(rules: &[(u32, Steps)], end: u32) -> Option<usize> {
+    let (first, _) = rules.first()?;
+    let middle = u32::midpoint(*first, end);
+    let others = rules.iter().enumerate().skip(1);
+    others.min_by_key(|(_, (from, _))| from.min(&END).abs_diff(middle)).map(|(place, _)| place)
 }
 
 fn no_bit_of(index: u32, bits: u32) -> [Step; 4] {
@@ -233,6 +244,7 @@ const fn family(family: libc::c_int) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kiwi_launcher::wire;
 
     /// What the filter answers, step by step as the kernel would find out.
     fn ask(program: &[Step], call: libc::c_long, arguments: &[u32]) -> u32 {
@@ -286,11 +298,11 @@ mod tests {
     #[test]
     fn the_launcher_is_told_the_filter_itself() {
         for sockets in [false, true] {
-            let told = serde_json::to_vec(&filter(sockets)).unwrap();
-            let heard: Filter = serde_json::from_slice(&told).unwrap();
+            let told = wire::frame(&filter(sockets)).unwrap();
+            let heard: Filter = wire::unframe(&told).unwrap().unwrap();
             assert_eq!(heard.steps().unwrap(), steps(sockets).unwrap());
         }
-        let garbled: Filter = serde_json::from_str("\"AAAA\"").unwrap();
+        let garbled: Filter = wire::unframe(&wire::frame(&"AAAA").unwrap()).unwrap().unwrap();
         assert!(garbled.steps().is_err());
     }
 

@@ -4,6 +4,7 @@ use kiwi_model::Isolation;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use super::system;
@@ -124,6 +125,7 @@ impl Scene {
         for path in system::PROGRAMS.map(Path::new) {
             match fs::read_link(path) {
                 Ok(target) => self.offer(path, Sight::Link(target.into_os_string())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(_) => self.host(path),
             }
         }
@@ -131,6 +133,7 @@ impl Scene {
             // A link to what is shown anyway can stay a link.
             match fs::read_link(path) {
                 Ok(target) if self.shows(&target) => self.offer(path, Sight::Link(target.into_os_string())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
                 _ => self.setting(path),
             }
         }

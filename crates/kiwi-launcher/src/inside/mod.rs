@@ -8,6 +8,7 @@ mod ahead;
 mod network;
 mod root;
 mod rules;
+mod users;
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -32,10 +33,11 @@ use crate::wire::{self, Exit, Launch, Limit, Report, Stage, Wall};
 use crate::{ending, limits};
 
 use ahead::Cell;
-pub use ahead::copy_ahead;
+pub use ahead::{copy_ahead, copy_early};
 use network::{move_on, offer_proxy};
 use root::Root;
 use rules::Rules;
+pub use users::Users;
 
 /// Whether something was done, or what is to be told of it.
 type Done<T> = core::result::Result<T, Report>;
@@ -69,18 +71,20 @@ pub fn serve(readiness: Readiness) -> Result<()> {
 fn take_order(control: &OwnedFd) -> Result<()> {
     let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
-    live(None, &launch, given, control)
+    live(Standing::Everything, &launch, given, control)
 }
 
 /// Makes the first process of an order that is there, as a copy of this one. In the copy this never returns.
-pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
+pub fn copy(users: &Users, launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
     let kept: Vec<_> = given
         .inside()
         .into_iter()
         .chain(given.namespaces.as_ref().map(AsFd::as_fd))
         .map(|fd| fd.as_raw_fd())
         .collect();
-    become_first(control, &kept, || live(None, launch, given, control))
+    become_first(control, &kept, || {
+        live(Standing::Root(introduce(users).and_then(|()| begin_root())), launch, given, control)
+    })
 }
 
 /// In the copy, `life` is all there is to come.
@@ -119,9 +123,19 @@ impl Readiness {
     }
 }
 
-/// The whole life of the first process, in walls that stand already if they do.
-fn live(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) -> Result<()> {
-    let report = match begin(cell, launch, given) {
+/// What stands already of the walls that are not put up around a single process.
+enum Standing {
+    /// All: somebody else has built them.
+    Everything,
+    /// A root that shows nothing yet, unless something went wrong.
+    Root(Done<Root>),
+    /// All that was known before the order.
+    Cell(Cell),
+}
+
+/// The whole life of the first process.
+fn live(standing: Standing, launch: &Launch, given: Given, control: &OwnedFd) -> Result<()> {
+    let report = match begin(standing, launch, given) {
         Ok(mut tool) => {
             let grace = Duration::from_millis(launch.grace_ms);
             let Some(exit) = tool.attend(control, grace)? else {
@@ -138,23 +152,23 @@ fn live(cell: Option<Cell>, launch: &Launch, given: Given, control: &OwnedFd) ->
     wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
-fn begin(cell: Option<Cell>, launch: &Launch, mut given: Given) -> Done<Tool> {
+fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
     let Some(sandbox) = &launch.sandbox else {
         return Err(Stage::Prepare.in_vain());
     };
     let is_native = matches!(sandbox.builder, Builder::Native);
-    let walls = match cell {
-        Some(cell) => cell.complete(sandbox)?,
-        None if is_native => {
-            enter_namespaces().map_err(Stage::Wall(Wall::Namespaces).failed())?;
-            let root = Root::build(&sandbox.view)?;
+    let walls = match standing {
+        Standing::Cell(cell) => cell.complete(sandbox)?,
+        Standing::Root(root) => {
+            let mut root = root?;
+            root.show_all(&sandbox.view)?;
             let walls = Walls::prepare(sandbox)?;
             root.finish()?;
             let others = given.namespaces.take().ok_or(Stage::Prepare.in_vain())?;
             move_on(&others, sandbox.sockets).map_err(Stage::Wall(Wall::Namespaces).failed())?;
             walls
         }
-        None => {
+        Standing::Everything => {
             recognise(sandbox, |_| true)?;
             Walls::prepare(sandbox)?
         }
@@ -195,7 +209,16 @@ fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Done<()> {
     Ok(())
 }
 
-/// Namespaces of the first process's own, besides those it was born in.
+fn introduce(users: &Users) -> Done<()> {
+    users.introduce().map_err(Stage::Wall(Wall::Namespaces).failed())
+}
+
+/// Namespaces of the first process's own, besides those it was born in, and a root in them.
+fn begin_root() -> Done<Root> {
+    enter_namespaces().map_err(Stage::Wall(Wall::Namespaces).failed())?;
+    Root::begin()
+}
+
 fn enter_namespaces() -> Result<()> {
     enter_new(Namespaces::MOUNTS.and(Namespaces::NAMES).and(Namespaces::CONTROL_GROUPS))?;
     rustix::system::sethostname(b"kiwi")
@@ -212,10 +235,7 @@ impl Walls {
     fn prepare(sandbox: &Sandbox) -> Done<Self> {
         let rules = Rules::write(sandbox).map_err(Stage::Wall(Wall::Landlock).failed())?;
         let filter = sandbox.filter.steps().map_err(Stage::Wall(Wall::Seccomp).failed())?;
-        if sandbox.builder != Builder::Native {
-            // Otherwise the launcher has done it.
-            renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
-        }
+        renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
         Ok(Self { rules, filter })
     }
 

@@ -12,7 +12,10 @@ use crate::wire;
 /// Waits for the namespaces that are being made meanwhile, and moves into them. The loopback is up where there are sockets
 /// that could use it.
 pub fn move_on(others: &OwnedFd, sockets: bool) -> Result<()> {
-    let Some(((), made)) = wire::receive::<()>(others)? else { return Err(Errno::PIPE) };
+    let Some((refused, made)) = wire::receive::<Option<i32>>(others)? else { return Err(Errno::PIPE) };
+    if let Some(errno) = refused {
+        return Err(Errno::from_raw_os_error(errno));
+    }
     let kinds = [LinkNameSpaceType::Network, LinkNameSpaceType::InterProcessCommunication];
     if made.len() != kinds.len() {
         return Err(Errno::INVAL);

@@ -29,14 +29,15 @@ pub struct Root {
 }
 
 impl Root {
-    /// One that shows this, moved into.
-    pub fn build(view: &[Shown]) -> Done<Self> {
+    /// One that shows nothing but what every sandbox has, moved into.
+    pub fn begin() -> Done<Self> {
         begin().map_err(Stage::Wall(Wall::Root).failed())?;
-        let mut root = Self { emptied: Vec::new() };
-        for (number, shown) in view.iter().enumerate() {
-            root.show(number, shown)?;
-        }
-        Ok(root)
+        Ok(Self { emptied: Vec::new() })
+    }
+
+    /// Puts the whole view there.
+    pub fn show_all(&mut self, view: &[Shown]) -> Done<()> {
+        view.iter().enumerate().try_for_each(|(number, shown)| self.show(number, shown))
     }
 
     /// Puts one thing of the view there, by its number in it.

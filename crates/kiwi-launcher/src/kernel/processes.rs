@@ -9,6 +9,7 @@ use rustix::io::{Errno, Result};
 use rustix::process::Pid;
 
 use super::descriptors::close_all_but;
+use super::processors::Kept;
 use super::raw::{self, call, number};
 use super::signals;
 
@@ -17,13 +18,27 @@ const STACK: usize = 16 << 10;
 
 /// A program that is to be started.
 #[derive(Debug)]
-pub(crate) struct Program<'a> {
+pub struct Program<'a> {
+    /// Where it lies; nothing is looked for.
     pub path: CString,
+    /// What it is told, its own name first.
     pub arguments: Vec<CString>,
     /// Its whole environment, each as `NAME=value`.
     pub environment: Vec<CString>,
-    /// What it reads; its other streams are those of this process.
-    pub stdin: BorrowedFd<'a>,
+    /// Who it is.
+    pub part: Part<'a>,
+}
+
+/// Who a program is to the process that starts it.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'a> {
+    /// A launcher of Kiwi's, with these three streams. It lets no signal in before it has begun, and then itself.
+    Launcher([BorrowedFd<'a>; 3]),
+    /// What a launcher starts, in a process group of its own: a tool that signals its group does not hit its launcher.
+    Tool {
+        /// What it reads; its other streams are those of its launcher.
+        stdin: BorrowedFd<'a>,
+    },
 }
 
 /// What the new process needs to know, and tells.
@@ -31,20 +46,30 @@ struct Told<'a> {
     program: &'a Program<'a>,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
+    /// The process that makes it, kept where it is.
+    kept: Option<Kept>,
     /// Why the program could not be started.
     refused: Option<Errno>,
 }
 
 impl Program<'_> {
-    /// Starts it, in a process group of its own: a tool that signals its group does not hit its launcher.
+    /// Starts it.
     pub fn start(&self) -> Result<Pid> {
         let (arguments, environment) = (ended(&self.arguments), ended(&self.environment));
-        let mut told = Told { program: self, arguments, environment, refused: None };
+        // A launcher begins elsewhere: who starts it goes on working.
+        let kept = if matches!(self.part, Part::Tool { .. }) { Kept::here() } else { None };
+        let mut told = Told { program: self, arguments, environment, kept, refused: None };
         let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
         let end = stack.spare_capacity_mut().as_mut_ptr_range().end.expose_provenance() & !0xf;
+        // What this process does at a signal is not to be done by the new one, which has its memory.
+        let let_in = signals::hold_back(u64::MAX);
         // SAFETY: the stack is this call's own, and `told` is what `begin` takes; both stay until the new process no longer shares this one's memory, because this one waits until then.
-        let number = unsafe { raw::beside(begin, (&raw mut told).expose_provenance(), end) }?;
-        let child = pid(number)?;
+        let number = unsafe { raw::beside(begin, (&raw mut told).expose_provenance(), end) };
+        signals::hold_back(let_in);
+        if let (Err(_), Some(kept)) = (number, told.kept) {
+            kept.end();
+        }
+        let child = pid(number?)?;
         match told.refused {
             None => Ok(child),
             Some(errno) => {
@@ -68,9 +93,23 @@ extern "C" fn begin(told: usize) -> ! {
 }
 
 fn become_it(told: &Told<'_>) -> Result<()> {
-    rustix::process::setpgid(None, None)?;
-    rustix::stdio::dup2_stdin(told.program.stdin)?;
-    signals::as_anew();
+    if let Some(kept) = told.kept {
+        kept.end();
+        kept.end_inherited();
+    }
+    match told.program.part {
+        Part::Launcher([stdin, stdout, stderr]) => {
+            rustix::stdio::dup2_stdin(stdin)?;
+            rustix::stdio::dup2_stdout(stdout)?;
+            rustix::stdio::dup2_stderr(stderr)?;
+            signals::end_by_pipes();
+        }
+        Part::Tool { stdin } => {
+            rustix::process::setpgid(None, None)?;
+            rustix::stdio::dup2_stdin(stdin)?;
+            signals::as_anew();
+        }
+    }
     let words = [
         told.program.path.as_ptr().expose_provenance(),
         told.arguments.as_ptr().expose_provenance(),

@@ -1,18 +1,80 @@
 //! Which processor a process runs on.
+#![expect(
+    unsafe_code,
+    reason = "no library without a C library asks which one it is without reading half the kernel's page"
+)]
 
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::raw::{call, number};
 
 /// Has a process that was just made begin on another processor than this one, if it may: the kernel leaves it behind its
 /// parent, who goes on working, while others have nothing to do. From then on it runs wherever it could before.
 pub fn part_with(process: Pid) {
-    let (Ok(all), here) = (sched_getaffinity(Some(process)), sched_getcpu()) else { return };
-    let mut others: CpuSet = all;
-    if here < CpuSet::MAX_CPU {
-        others.unset(here);
+    if let Some(kept) = Kept::off(Some(process)) {
+        kept.end();
     }
-    // With one processor there is no other; and whatever is refused only takes longer.
-    if others.count() > 0 && sched_setaffinity(Some(process), &others).is_ok() {
-        let _ = sched_setaffinity(Some(process), &all);
+}
+
+/// A process that for a while does not run on every processor it may run on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    process: Pid,
+    all: CpuSet,
+}
+
+impl Kept {
+    /// Keeps this process here. Another that it makes and waits for begins soonest where it was itself, because no other
+    /// processor has to be woken.
+    pub fn here() -> Option<Self> {
+        let mut only = CpuSet::new();
+        only.set(here()?);
+        Self::on(None, |_| only)
     }
+
+    /// Has this process go on at another processor, and leaves this one to whom it has just made.
+    pub fn elsewhere() -> Option<Self> {
+        Self::off(None)
+    }
+
+    fn off(process: Option<Pid>) -> Option<Self> {
+        let here = here()?;
+        Self::on(process, |all| {
+            let mut others = all;
+            others.unset(here);
+            // With one processor there is no other.
+            if others.count() > 0 { others } else { all }
+        })
+    }
+
+    /// Nothing where something is refused: then it only takes longer.
+    fn on(process: Option<Pid>, choose: impl FnOnce(CpuSet) -> CpuSet) -> Option<Self> {
+        let all = sched_getaffinity(process).ok()?;
+        sched_setaffinity(process, &choose(all)).ok()?;
+        Some(Self { process: process.unwrap_or_else(rustix::thread::gettid), all })
+    }
+
+    /// Lets go of it.
+    pub fn end(&self) {
+        let _ = sched_setaffinity(Some(self.process), &self.all);
+    }
+
+    /// Lets go of this process, which was made by one that is kept.
+    pub fn end_inherited(&self) {
+        let _ = sched_setaffinity(None, &self.all);
+    }
+}
+
+/// The processor this process is on.
+fn here() -> Option<usize> {
+    let mut processor = MaybeUninit::<u32>::uninit();
+    let words = [processor.as_mut_ptr().expose_provenance(), null_mut::<u32>().addr(), 0, 0, 0, 0];
+    // SAFETY: the kernel writes one number, for which there is room, and nothing where nothing is asked for.
+    unsafe { call(number::GETCPU, words) }.ok()?;
+    // SAFETY: it has written it.
+    let here = unsafe { processor.assume_init() } as usize;
+    (here < CpuSet::MAX_CPU).then_some(here)
 }

@@ -115,6 +115,7 @@ pub mod number {
     pub const EXIT_GROUP: usize = 231;
     pub const UNSHARE: usize = 272;
     pub const SIGNALFD4: usize = 289;
+    pub const GETCPU: usize = 309;
     pub const CLOSE_RANGE: usize = 436;
     pub const MOUNT_SETATTR: usize = 442;
     pub const LANDLOCK_CREATE_RULESET: usize = 444;
@@ -133,6 +134,7 @@ pub mod number {
     pub const RT_SIGACTION: usize = 134;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const PRCTL: usize = 167;
+    pub const GETCPU: usize = 168;
     pub const CLONE: usize = 220;
     pub const EXECVE: usize = 221;
     pub const CLOSE_RANGE: usize = 436;

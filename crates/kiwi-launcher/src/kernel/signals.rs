@@ -37,14 +37,27 @@ pub fn endings() -> Result<OwnedFd> {
 /// Makes this process take signals as one that was just started does: none is held back, and a pipe without a reader ends
 /// it. For the moment before a program is started.
 pub fn as_anew() {
-    const SET_TO: usize = 2;
-    let none: u64 = 0;
+    hold_back(0);
+    end_by_pipes();
+}
+
+/// Has a pipe without a reader end this process, as ever.
+pub(crate) fn end_by_pipes() {
     // What to do (as ever), with which flags, by which way back, with which others held back.
     let ordinary = [0_u64; 4];
     let pipe = raw::descriptor(Signal::PIPE.as_raw());
-    // SAFETY: the kernel reads one set of signals and one action, both of which outlive the calls, and writes none.
-    unsafe {
-        let _ = call(number::RT_SIGPROCMASK, [SET_TO, (&raw const none).expose_provenance(), 0, SET, 0, 0]);
-        let _ = call(number::RT_SIGACTION, [pipe, ordinary.as_ptr().expose_provenance(), 0, SET, 0, 0]);
-    }
+    // SAFETY: the kernel reads one action, which outlives the call, and writes none.
+    let _ =
+        unsafe { call(number::RT_SIGACTION, [pipe, ordinary.as_ptr().expose_provenance(), 0, SET, 0, 0]) };
+}
+
+/// Holds these signals back from this thread, and no others. Answers which were held back before.
+pub(crate) fn hold_back(signals: u64) -> u64 {
+    const SET_TO: usize = 2;
+    let mut before = 0_u64;
+    let words =
+        [SET_TO, (&raw const signals).expose_provenance(), (&raw mut before).expose_provenance(), SET, 0, 0];
+    // SAFETY: the kernel reads one set of signals and writes another, both of which outlive the call.
+    let _ = unsafe { call(number::RT_SIGPROCMASK, words) };
+    before
 }

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use super::find;
 use crate::ARGUMENT;
 use crate::kernel::files::{is_within, text};
-use crate::kernel::processes::Program;
+use crate::kernel::processes::{Part, Program};
 use crate::plan::{DEVICES, LINKS, Sandbox, Shown};
 
 /// What `bwrap` makes in every case.
@@ -45,7 +45,7 @@ pub fn start(program: &[u8], sandbox: &Sandbox, role: &str, stdin: BorrowedFd<'_
         arguments.push(text(word)?);
     }
     let environment: Vec<CString> = Vec::new();
-    Program { path: text(program)?, arguments, environment, stdin }.start()
+    Program { path: text(program)?, arguments, environment, part: Part::Tool { stdin } }.start()
 }
 
 /// What is said to `bwrap`.
