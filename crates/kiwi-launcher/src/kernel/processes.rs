@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ffi::c_char;
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, Result};
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::descriptors::close_all_but;
 use super::processors::Kept;
@@ -73,7 +73,7 @@ impl Program<'_> {
         match told.refused {
             None => Ok(child),
             Some(errno) => {
-                let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
+                while let Err(Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
                 Err(errno)
             }
         }
