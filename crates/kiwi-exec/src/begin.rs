@@ -14,10 +14,10 @@ use crate::place::{Placed, Placement};
 use crate::process::{Launcher, Package, Process};
 use crate::refused::Refused;
 use crate::running::{Pipes, Running, Started};
-use crate::sandbox::{self, Builder, Hosts, Proxy};
+use crate::sandbox::{self, Builder, Hosts, Proxy, Trial};
 use crate::snapshot::{Snapshot, random_name};
 use crate::spare::Walls;
-use kiwi_launcher::wire::{self, Launch, Opening, Raw, Stage};
+use kiwi_launcher::wire::{self, Launch, Opening, Raw, Stage, Wall};
 
 /// What a process reads from standard input.
 pub enum Input {
@@ -88,11 +88,16 @@ pub struct Ordered {
     launch: Launch,
     level: Isolation,
     cwd: PathBuf,
+    /// What `bwrap` was asked for because of, where it was.
+    trial: Option<Trial>,
 }
 
 impl Ordered {
     /// Why the launcher could not start it.
     pub fn refused(&self, stage: Stage, errno: i32, said: &[u8]) -> ExecError {
+        if let (Stage::Wall(Wall::Bubblewrap), Some(trial)) = (stage, &self.trial) {
+            trial.forget();
+        }
         let error = io::Error::from_raw_os_error(errno);
         Refused { stage, error, said }.explain(&self.launch, self.level, self.cwd.clone())
     }
@@ -176,7 +181,11 @@ impl Launcher {
         match told.await {
             Ok(proxy) => {
                 self.spares.wish(self, &launch, has_snapshot);
-                Ok(Begun { running, pipes, proxy, order: Ordered { launch, level, cwd } })
+                let trial = match launch.sandbox.as_ref().map(|sandbox| &sandbox.builder) {
+                    Some(Builder::Bubblewrap(program)) => Some(Trial::of(self, Some(program.as_path()))),
+                    _ => None,
+                };
+                Ok(Begun { running, pipes, proxy, order: Ordered { launch, level, cwd, trial } })
             }
             Err(error) => {
                 running.abandon().await;

@@ -70,6 +70,8 @@ pub struct Launcher {
     pub scratch: PathBuf,
     /// How long a process has between being asked to end and being killed.
     pub grace: Duration,
+    /// Where it is remembered that sandboxes can be built here.
+    pub(crate) memory: Option<PathBuf>,
     /// A launcher that was started ahead of the process it is for.
     pub(crate) ahead: Ahead,
     /// Launchers that wait for their orders, and sandboxes that were built ahead.
@@ -89,6 +91,7 @@ impl Launcher {
             door: Door { kiwi: kiwi.into(), instead: None },
             scratch: scratch.into(),
             grace: Self::GRACE,
+            memory: None,
             ahead: Ahead::default(),
             spares: Spares::default(),
         }
@@ -98,6 +101,13 @@ impl Launcher {
     #[must_use]
     pub fn by(mut self, program: Option<PathBuf>) -> Self {
         self.door.instead = program;
+        self
+    }
+
+    /// The same, with a folder in which it is remembered what trials of sandboxes came to. It has nothing else in it.
+    #[must_use]
+    pub fn remembering(mut self, folder: Option<PathBuf>) -> Self {
+        self.memory = folder;
         self
     }
 

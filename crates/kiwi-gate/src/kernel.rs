@@ -60,7 +60,9 @@ impl Kernel {
         let host = Arc::new(host);
         let (config, notices) = spaces.config().map_err(|error| error.fault())?;
         let audit = AuditLog::new(Place::of(&spaces, config.anchor.clone()));
-        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone()).by(host.launcher.clone());
+        let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone())
+            .by(host.launcher.clone())
+            .remembering(Preparer::cache(&spaces).map(|cache| cache.join("sandboxes")));
         let config = Arc::new(config);
         let preparer =
             Arc::new(Preparer::new(Arc::clone(&host), &spaces, Arc::clone(&config), launcher.clone()));

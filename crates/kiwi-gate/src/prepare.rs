@@ -34,11 +34,7 @@ pub(crate) struct Interpreter<'a> {
 
 impl Preparer {
     pub fn new(host: Arc<Host>, spaces: &Spaces, config: Arc<Config>, launcher: Launcher) -> Self {
-        // Environments are shared by everything the user runs; without a user space they stay with the project.
-        let cache = spaces
-            .ai(Space::User)
-            .or(spaces.ai(Space::Project))
-            .map_or_else(|| host.scratch.clone(), |ai| ai.join("cache"));
+        let cache = Self::cache(spaces).unwrap_or_else(|| host.scratch.clone());
         let containers = Containers {
             launcher: launcher.clone(),
             search_path: host.search_path().to_owned(),
@@ -48,6 +44,11 @@ impl Preparer {
         let environments = Environments { cache, launcher, search_path: host.search_path().to_owned() };
         let project = spaces.project_root().unwrap_or(&host.cwd).to_path_buf();
         Self { host, config, environments, containers, project }
+    }
+
+    /// Where things are kept that are shared by everything the user runs; without a user space they stay with the project.
+    pub fn cache(spaces: &Spaces) -> Option<PathBuf> {
+        spaces.ai(Space::User).or(spaces.ai(Space::Project)).map(|ai| ai.join("cache"))
     }
 
     /// Who builds the walls of sandboxes, as the configuration has it.

@@ -15,7 +15,7 @@ use crate::kernel::clock::Moment;
 use crate::kernel::descriptors::{close_on_start, take_stdin};
 use crate::kernel::signals;
 use crate::memory::keep_memory_private;
-use crate::outside::{Begun, Engines, Outside};
+use crate::outside::{Engines, Outside};
 use crate::start::{self, Given};
 use crate::wire::{self, Exit, Launch, Opening, Raw, Report, Stage};
 use crate::{ending, inside, limits, spare};
@@ -72,9 +72,9 @@ fn wall_in(engines: &dyn Engines) -> Result<()> {
     let control = settle()?;
     // Whatever is ordered may have secrets, and nothing in a sandbox leaves an image of its memory.
     limits::refuse_cores()?;
-    match Begun::early(&control) {
-        Ok(begun) => {
-            let done = complete(&control, engines, begun);
+    match Outside::early(&control) {
+        Ok(outside) => {
+            let done = complete(&control, engines, outside);
             // Without orders the first process leaves by itself.
             ending::wait_for_all();
             done
@@ -83,9 +83,8 @@ fn wall_in(engines: &dyn Engines) -> Result<()> {
     }
 }
 
-fn complete(control: &OwnedFd, engines: &dyn Engines, begun: Begun) -> Result<()> {
-    let Some(folder) = open(begun.orders())? else { return Ok(()) };
-    let outside = begun.complete_in_time();
+fn complete(control: &OwnedFd, engines: &dyn Engines, outside: Outside) -> Result<()> {
+    let Some(folder) = open(&outside.status)? else { return Ok(()) };
     let Some(order) = wire::receive(&outside.status)? else { return Ok(()) };
     follow(order, folder, control, engines, Prepared::Early(outside))
 }

@@ -3,6 +3,7 @@
 use kiwi_model::{Digest, Language};
 use serde_json::{Value, json};
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::error::ExecError;
 
 /// The name of a wish's environment: equal for equal interpreters and packages, in whatever order.
 pub fn of_wish(wish: &Wish) -> Result<String, ExecError> {
-    let (path, file) = interpreter(&wish.interpreter)?;
+    let (path, file) = found(&wish.interpreter).map_err(not_found(&wish.interpreter))?;
     let mut packages = wish.packages.texts();
     packages.sort_unstable();
     packages.dedup();
@@ -27,21 +28,33 @@ pub fn of_wish(wish: &Wish) -> Result<String, ExecError> {
 
 /// The name of one interpreter file. One that was updated in place is another interpreter.
 pub fn of_interpreter(language: Language, path: &Path) -> Result<String, ExecError> {
-    let (path, file) = interpreter(path)?;
-    Ok(name(&json!({
-        "language": language.as_str(),
-        "interpreter": path.to_string_lossy(),
+    let found = found(path).map_err(not_found(path))?;
+    Ok(name(&json!({"language": language.as_str(), "interpreter": of_file(&found)})))
+}
+
+/// What tells a program from what may lie there another time, where it can be found.
+pub fn of_program(path: &Path) -> Option<Value> {
+    found(path).ok().as_ref().map(of_file)
+}
+
+fn of_file((path, file): &(PathBuf, Metadata)) -> Value {
+    json!({
+        "path": path.to_string_lossy(),
         "size": file.size(),
         "modified": [file.mtime(), file.mtime_nsec()],
         "inode": file.ino(),
-    })))
+    })
 }
 
-fn interpreter(path: &Path) -> Result<(PathBuf, Metadata), ExecError> {
-    let found = fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|file| (path, file)));
-    found.map_err(ExecError::io(format!("find the interpreter `{}`", path.display())))
+fn found(path: &Path) -> io::Result<(PathBuf, Metadata)> {
+    fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|file| (path, file)))
 }
 
-fn name(identity: &Value) -> String {
+fn not_found(path: &Path) -> impl FnOnce(io::Error) -> ExecError + use<> {
+    ExecError::io(format!("find the interpreter `{}`", path.display()))
+}
+
+/// A name for what these facts are about.
+pub fn name(identity: &Value) -> String {
     Digest::of(identity.to_string().as_bytes()).hex().chars().take(32).collect()
 }

@@ -29,6 +29,7 @@ use crate::process::Launcher;
 use build::Builder;
 
 pub(crate) use build::{Lines, last_words};
+pub(crate) use identity::{name, of_program};
 pub use kept::{KeptEnvironment, KeptInterpreter};
 pub(crate) use lock::lock;
 pub use pins::PinDifference;

@@ -1,27 +1,20 @@
-//! Which backend builds the walls. What works here is found out by trying, once per Kiwi process.
+//! Which backend builds the walls. What works here is found out by trying.
 
-use kiwi_model::{Isolation, Piece, Text};
+use kiwi_model::Isolation;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
+use super::trial::{Trial, probe};
 use crate::confinement::{Backend, Confinement};
 use crate::container::{ContainerError, ContainerWalls, EngineKind};
 use crate::error::ExecError;
-use crate::launcher::Door;
 use crate::process::{Launcher, Process, Unwatched};
 use crate::snapshot::{folder_of, random_name};
 use crate::which::ProgramSearch;
-use kiwi_launcher::PROBE;
 use kiwi_launcher::plan::{Builder, EngineClient};
 use kiwi_launcher::wire::Limits;
 use kiwi_launcher::wire::Raw;
-
-/// What a trial of `bwrap` at a path, or of the launcher itself, came to: nothing, or why it failed.
-type Trials = BTreeMap<(Door, Option<PathBuf>), Option<String>>;
-static TRIALS: Mutex<Trials> = Mutex::new(BTreeMap::new());
 
 /// Who builds the walls for a process; nobody for the levels that have none.
 pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Builder>, ExecError> {
@@ -45,12 +38,12 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
         Backend::Auto => {
             let mut why = String::from("`bwrap` was not found");
             if let Some(path) = bubblewrap() {
-                match trial(launcher, Some(&path)).await {
+                match Trial::of(launcher, Some(&path)).failure().await {
                     None => return Ok(Some(Builder::Bubblewrap(Raw::of(path)))),
                     Some(failure) => why = failure,
                 }
             }
-            match trial(launcher, None).await {
+            match Trial::of(launcher, None).failure().await {
                 None => Ok(Some(Builder::Native)),
                 Some(failure) => Err(unavailable(format!("{why}; without it: {failure}"))),
             }
@@ -89,63 +82,14 @@ fn contain<'a>(
     })
 }
 
-/// Why this backend does not work here, if it does not.
-async fn trial(launcher: &Launcher, bubblewrap: Option<&Path>) -> Option<String> {
-    let key = (launcher.door.clone(), bubblewrap.map(Path::to_owned));
-    let known = TRIALS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-    if let Some(known) = known {
-        return known;
-    }
-    let failure = attempt(launcher, bubblewrap).await;
-    TRIALS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, failure.clone());
-    failure
-}
-
-/// Runs the launcher itself inside, where it ends at once. Boxed, because running a process begins with a choice.
-fn attempt(
-    launcher: &Launcher,
-    bubblewrap: Option<&Path>,
-) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
-    let launcher = Launcher::new(launcher.kiwi(), &launcher.scratch).by(launcher.door.instead.clone());
-    let backend = if bubblewrap.is_some() { Backend::Bubblewrap } else { Backend::Native };
-    let mut process = probe(Isolation::Restricted, Confinement { backend, ..Confinement::default() });
-    process.search_path =
-        bubblewrap.and_then(Path::parent).map(Path::to_string_lossy).map(Into::into).unwrap_or_default();
-    Box::pin(async move {
-        match launcher.run(process, &Unwatched, std::future::pending()).await {
-            Ok(finished) if finished.exit.is_success() => None,
-            Ok(finished) => Some(format!("a trial ended with {}", finished.exit)),
-            Err(ExecError::SandboxUnavailable { why, .. }) => Some(why),
-            Err(error) => Some(error.to_string()),
-        }
-    })
-}
-
-/// The launcher itself as a process that ends at once.
-fn probe(isolation: Isolation, confinement: Confinement) -> Process {
-    Process {
-        program: Text(vec![Piece::Kiwi]),
-        args: vec![Text::literal(Launcher::ARGUMENT), Text::literal(PROBE)],
-        env: Vec::new(),
-        cwd: "/".into(),
-        stdin: Vec::new(),
-        timeout: Duration::from_secs(10),
-        output_cap: 1 << 16,
-        isolation,
-        confinement,
-        has_secrets: false,
-        packages: Vec::new(),
-        search_path: String::new(),
-        project: "/".into(),
-    }
-}
-
 impl Launcher {
     /// Who builds the walls of a sandbox here, found out by trying.
     pub async fn sandbox(&self, search_path: &str, backend: &Backend) -> Result<&'static str, ExecError> {
         let confinement = Confinement { backend: backend.clone(), ..Confinement::default() };
         let mut process = probe(Isolation::Restricted, confinement);
         search_path.clone_into(&mut process.search_path);
+        // What is remembered was found out some other time.
+        Trial::forget_all(self);
         let builder = choose(self, &process).await?;
         if *backend != Backend::Auto {
             // A choice among several is a trial already.

@@ -17,6 +17,7 @@ mod filter;
 mod hosts;
 mod proxy;
 mod system;
+mod trial;
 mod view;
 
 pub use backend::choose;
@@ -25,6 +26,7 @@ pub use hosts::Hosts;
 pub use kiwi_launcher::plan::{Builder, PROXY, Sandbox, Shown};
 pub use proxy::Proxy;
 pub use system::TEMPORARY;
+pub use trial::Trial;
 pub use view::{Request, home, system_view, view};
 
 /// Walls with this view of the host, of which the launcher has found nothing yet.

@@ -9,7 +9,7 @@ use rustix::io::{Errno, Result};
 use rustix::process::Pid;
 
 use super::root::Root;
-use super::{Done, Readiness, Standing, Users, Walls, begin_root, introduce, move_on, recognise};
+use super::{Done, Readiness, Standing, Walls, begin_root, move_on, recognise};
 use crate::memory::keep_memory_private;
 use crate::plan::Sandbox;
 use crate::start::Given;
@@ -23,14 +23,14 @@ pub struct Cell {
 }
 
 /// Makes the first process of an order that is still to come, as a copy of this one. In the copy this never returns.
-pub fn copy_ahead(users: &Users, prepared: &Sandbox, others: &OwnedFd, control: &OwnedFd) -> Done<Pid> {
-    super::become_first(control, &[others.as_raw_fd()], || live(users, prepared, others, control))
+pub fn copy_ahead(prepared: &Sandbox, others: &OwnedFd, control: &OwnedFd) -> Done<Pid> {
+    super::become_first(control, &[others.as_raw_fd()], || live(prepared, others, control))
 }
 
 /// The whole life of such a process: it says that it is ready, and waits. When nobody can give it an order any more, it
 /// leaves.
-fn live(users: &Users, prepared: &Sandbox, others: &OwnedFd, control: &OwnedFd) -> Result<()> {
-    let cell = Cell::prepare(users, prepared, others).map_err(|_| Errno::OPNOTSUPP)?;
+fn live(prepared: &Sandbox, others: &OwnedFd, control: &OwnedFd) -> Result<()> {
+    let cell = Cell::prepare(prepared, others).map_err(|_| Errno::OPNOTSUPP)?;
     wait_unseen(Readiness::Told, control)?;
     let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
@@ -39,16 +39,16 @@ fn live(users: &Users, prepared: &Sandbox, others: &OwnedFd, control: &OwnedFd) 
 
 /// Makes the first process of an order that is being drawn up. It takes the order itself, where the launcher would have,
 /// and passes it on. In the copy this never returns.
-pub fn copy_early(users: &Users, orders: OwnedFd, others: OwnedFd, control: &OwnedFd) -> Done<Pid> {
+pub fn copy_early(orders: OwnedFd, others: OwnedFd, control: &OwnedFd) -> Done<Pid> {
     let kept = [orders.as_raw_fd(), others.as_raw_fd()];
-    super::become_first(control, &kept, || live_early(users, orders, others, control))
+    super::become_first(control, &kept, || live_early(orders, others, control))
 }
 
 /// The whole life of such a process. What goes wrong before the order is told when it is there: with it the launcher learns
 /// what it has to clear up.
-fn live_early(users: &Users, orders: OwnedFd, others: OwnedFd, control: &OwnedFd) -> Result<()> {
-    let unseen = || keep_memory_private().map_err(Stage::Wall(Wall::Privileges).failed());
-    let introduced = introduce(users).and_then(|()| unseen());
+fn live_early(orders: OwnedFd, others: OwnedFd, control: &OwnedFd) -> Result<()> {
+    let unseen = keep_memory_private().map_err(Stage::Wall(Wall::Privileges).failed());
+    let root = unseen.and_then(|()| begin_root());
     if wire::receive_and_pass_on::<Opening>(&orders, control)?.is_none() {
         return Ok(());
     }
@@ -58,8 +58,7 @@ fn live_early(users: &Users, orders: OwnedFd, others: OwnedFd, control: &OwnedFd
     // From here on Kiwi speaks with the launcher alone, which also holds what is to be held.
     drop(orders);
     let given = Given { namespaces: Some(others), held: Vec::new(), ..Given::sort(&launch, descriptors) };
-    let root = introduced
-        .and_then(|()| if launch.needs_group() { Err(Stage::Prepare.in_vain()) } else { begin_root() });
+    let root = if launch.needs_group() { Err(Stage::Prepare.in_vain()) } else { root };
     super::live(Standing::Root(root), &launch, given, control)
 }
 
@@ -74,8 +73,7 @@ pub fn wait_unseen(readiness: Readiness, control: &OwnedFd) -> Result<()> {
 }
 
 impl Cell {
-    fn prepare(users: &Users, prepared: &Sandbox, others: &OwnedFd) -> Done<Self> {
-        introduce(users)?;
+    fn prepare(prepared: &Sandbox, others: &OwnedFd) -> Done<Self> {
         let mut root = begin_root()?;
         root.show_all(&prepared.view)?;
         let walls = Walls::prepare(prepared)?;

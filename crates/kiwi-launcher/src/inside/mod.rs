@@ -8,7 +8,7 @@ mod ahead;
 mod network;
 mod root;
 mod rules;
-mod users;
+pub mod users;
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -37,7 +37,6 @@ pub use ahead::{copy_ahead, copy_early};
 use network::{move_on, offer_proxy};
 use root::Root;
 use rules::Rules;
-pub use users::Users;
 
 /// Whether something was done, or what is to be told of it.
 type Done<T> = core::result::Result<T, Report>;
@@ -75,16 +74,14 @@ fn take_order(control: &OwnedFd) -> Result<()> {
 }
 
 /// Makes the first process of an order that is there, as a copy of this one. In the copy this never returns.
-pub fn copy(users: &Users, launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
+pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
     let kept: Vec<_> = given
         .inside()
         .into_iter()
         .chain(given.namespaces.as_ref().map(AsFd::as_fd))
         .map(|fd| fd.as_raw_fd())
         .collect();
-    become_first(control, &kept, || {
-        live(Standing::Root(introduce(users).and_then(|()| begin_root())), launch, given, control)
-    })
+    become_first(control, &kept, || live(Standing::Root(begin_root()), launch, given, control))
 }
 
 /// In the copy, `life` is all there is to come.
@@ -170,6 +167,7 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
         }
         Standing::Everything => {
             recognise(sandbox, |_| true)?;
+            renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
             Walls::prepare(sandbox)?
         }
     };
@@ -209,10 +207,6 @@ fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Done<()> {
     Ok(())
 }
 
-fn introduce(users: &Users) -> Done<()> {
-    users.introduce().map_err(Stage::Wall(Wall::Namespaces).failed())
-}
-
 /// Namespaces of the first process's own, besides those it was born in, and a root in them.
 fn begin_root() -> Done<Root> {
     enter_namespaces().map_err(Stage::Wall(Wall::Namespaces).failed())?;
@@ -231,11 +225,10 @@ struct Walls {
 }
 
 impl Walls {
-    /// Writes them down, and gives up what nobody behind them gets.
+    /// Writes them down.
     fn prepare(sandbox: &Sandbox) -> Done<Self> {
         let rules = Rules::write(sandbox).map_err(Stage::Wall(Wall::Landlock).failed())?;
         let filter = sandbox.filter.steps().map_err(Stage::Wall(Wall::Seccomp).failed())?;
-        renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
         Ok(Self { rules, filter })
     }
 

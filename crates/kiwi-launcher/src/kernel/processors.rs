@@ -14,7 +14,7 @@ use super::raw::{call, number};
 /// Has a process that was just made begin on another processor than this one, if it may: the kernel leaves it behind its
 /// parent, who goes on working, while others have nothing to do. From then on it runs wherever it could before.
 pub fn part_with(process: Pid) {
-    if let Some(kept) = Kept::off(Some(process)) {
+    if let Some(kept) = Kept::off(process) {
         kept.end();
     }
 }
@@ -35,14 +35,9 @@ impl Kept {
         Self::on(None, |_| only)
     }
 
-    /// Has this process go on at another processor, and leaves this one to whom it has just made.
-    pub fn elsewhere() -> Option<Self> {
-        Self::off(None)
-    }
-
-    fn off(process: Option<Pid>) -> Option<Self> {
+    fn off(process: Pid) -> Option<Self> {
         let here = here()?;
-        Self::on(process, |all| {
+        Self::on(Some(process), |all| {
             let mut others = all;
             others.unset(here);
             // With one processor there is no other.

@@ -13,16 +13,12 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Pid;
 
-use crate::inside::{Readiness, Users};
-use crate::kernel::clock::pause;
-use crate::kernel::processors::{Kept, part_with};
+use crate::inside::{Readiness, users};
+use crate::kernel::processors::part_with;
 use crate::plan::{Builder, EngineClient, Found, Sandbox, Shown};
 use crate::start::Given;
 use crate::wire::{self, Exit, Launch, Report, Stage, Wall};
 use crate::{ending, inside};
-
-/// Longer than the kernel takes to let go of mounts.
-const A_MOMENT: Duration = Duration::from_micros(50);
 
 /// A sandbox with its first process in it.
 pub struct Outside {
@@ -110,8 +106,7 @@ impl Outside {
     pub fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
         match &sandbox.builder {
             Builder::Native => {
-                let users = Users::enter()?;
-                Self::beside(|others, theirs| inside::copy_ahead(&users, sandbox, &others, theirs))
+                Self::own(|others, theirs| inside::copy_ahead(sandbox, &others, theirs))
             }
             Builder::Bubblewrap(program) => Self::bubblewrap(program.bytes(), sandbox, Readiness::Told),
             // Nobody asks for it.
@@ -121,18 +116,26 @@ impl Outside {
 
     /// Walls of the launcher's own, around a first process that has its order.
     fn native(launch: &Launch, given: Given) -> Result<Self, Report> {
-        let users = Users::enter()?;
-        Self::beside(|others, theirs| {
-            inside::copy(&users, launch, Given { namespaces: Some(others), ..given }, theirs)
-        })
+        Self::own(|others, theirs| inside::copy(launch, Given { namespaces: Some(others), ..given }, theirs))
     }
 
-    /// Walls of the launcher's own, around a first process that `copy` makes. A network takes as long to make as a root: the
-    /// first process makes the one, this one the other.
-    fn beside(copy: impl FnOnce(OwnedFd, &OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
-        let walls = Begun::by(copy)?;
-        part_with(walls.outside.first);
-        Ok(walls.complete())
+    /// Walls of the launcher's own while their order is being drawn up: the first process takes it itself, where `control`
+    /// leads, and passes it on.
+    pub fn early(control: &OwnedFd) -> Result<Self, Report> {
+        let orders = rustix::io::fcntl_dupfd_cloexec(control, 3).map_err(Stage::Prepare.failed())?;
+        Self::own(|others, theirs| inside::copy_early(orders, others, theirs))
+    }
+
+    /// Walls of the launcher's own, around a first process that `copy` makes: it gets the ways on which namespaces come and on
+    /// which it is spoken to. A network takes as long to make as a root: the first process makes the one, this one the other.
+    fn own(copy: impl FnOnce(OwnedFd, &OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
+        users::enter()?;
+        let pair = || pair().map_err(Stage::Prepare.failed());
+        let ((status, theirs), (others, to_first)) = (pair()?, pair()?);
+        let first = copy(others, &theirs)?;
+        part_with(first);
+        namespaces::make_others(&to_first);
+        Ok(Self::new(first, status, By::Launcher))
     }
 
     fn bubblewrap(program: &[u8], sandbox: &Sandbox, readiness: Readiness) -> Result<Self, Report> {
@@ -170,13 +173,8 @@ impl Outside {
 
     /// Whether the first process has said something, or left.
     pub fn has_spoken(&self) -> bool {
-        self.wait_for_word(Some(&Timespec::default()))
-    }
-
-    /// The same after so long at most.
-    fn wait_for_word(&self, patience: Option<&Timespec>) -> bool {
         let mut fds = [PollFd::new(&self.status, PollFlags::IN)];
-        rustix::event::poll(&mut fds, patience).map_or(true, |count| count > 0)
+        rustix::event::poll(&mut fds, Some(&Timespec::default())).map_or(true, |count| count > 0)
     }
 
     /// What the first process has said, if it has.
@@ -213,54 +211,6 @@ impl Outside {
             .in_vain(),
             signal @ Exit::Signal(_) => Report::Ended(signal),
         })
-    }
-}
-
-/// Walls of the launcher's own that still lack what it makes itself.
-pub struct Begun {
-    outside: Outside,
-    /// Where the first process waits for it.
-    to_first: OwnedFd,
-}
-
-impl Begun {
-    /// Around a first process that takes its order itself, where `control` leads, and passes it on.
-    pub fn early(control: &OwnedFd) -> Result<Self, Report> {
-        let users = Users::enter()?;
-        let orders = rustix::io::fcntl_dupfd_cloexec(control, 3).map_err(Stage::Prepare.failed())?;
-        Self::by(|others, theirs| inside::copy_early(&users, orders, others, theirs))
-    }
-
-    /// Where the first process passes its orders on.
-    pub const fn orders(&self) -> &OwnedFd {
-        &self.outside.status
-    }
-
-    /// Waits until the first process says something, and completes them then: until Kiwi has drawn up the order, it needs
-    /// the processor on which this goes on.
-    pub fn complete_in_time(self) -> Outside {
-        let kept = Kept::elsewhere();
-        self.outside.wait_for_word(None);
-        if let Some(kept) = kept {
-            kept.end();
-        }
-        let outside = self.complete();
-        // What the first process waits for now, the kernel does on this processor.
-        pause(A_MOMENT);
-        outside
-    }
-
-    /// `copy` makes the first process, which gets the ways on which namespaces come and on which it is spoken to.
-    fn by(copy: impl FnOnce(OwnedFd, &OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
-        let pair = || pair().map_err(Stage::Prepare.failed());
-        let ((status, theirs), (others, to_first)) = (pair()?, pair()?);
-        let first = copy(others, &theirs)?;
-        Ok(Self { outside: Outside::new(first, status, By::Launcher), to_first })
-    }
-
-    fn complete(self) -> Outside {
-        namespaces::make_others(&self.to_first);
-        self.outside
     }
 }
 

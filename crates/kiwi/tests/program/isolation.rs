@@ -1,8 +1,8 @@
 //! The levels of isolation, through the whole program: what a manifest declares is what its tool can touch.
 
-use crate::support::TestEnvironment;
 use crate::support::secure::Secure;
 use crate::support::server::Server;
+use crate::support::{TestEnvironment, ran, write};
 use serde_json::json;
 
 const LEVELS: [&str; 4] = ["trusted", "standard", "sandboxed", "restricted"];
@@ -199,4 +199,55 @@ fn an_authenticated_request_goes_where_its_manifest_says_at_every_level_with_a_n
     );
     assert_eq!(run("listed", "sandboxed").2, "tool_failed", "it arrived, and was asked who it is");
     assert_eq!(run("unlisted", "sandboxed").2, "denied");
+}
+
+/// A `bwrap` that counts how often it is started, and refuses where it is told to.
+#[test]
+fn that_walls_can_be_built_is_found_out_once() {
+    let env = TestEnvironment::new();
+    bash(&env, "who", "isolation: restricted", "tr '\\0' ' ' < /proc/1/cmdline");
+    let (folder, log, no) = (env.tmp().join("bin"), env.tmp().join("log"), env.tmp().join("no"));
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|folder| folder.join("bwrap")).find(|file| file.is_file());
+    let real = real.expect("`bwrap` is on the path");
+    let script = |more: &str| {
+        let text = format!(
+            "#!/bin/sh\necho started >> {}\nif [ -e {} ]; then echo bwrap: not today >&2; exit 1; fi\nexec {} \"$@\"\n{more}",
+            log.display(),
+            no.display(),
+            real.display()
+        );
+        let file = write(&folder.join("bwrap"), text);
+        std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    let path = format!("{}:{path}", folder.display());
+    let starts = |words: &[&str]| {
+        let _ = std::fs::remove_file(&log);
+        let ran = ran(&env.command(words).env("PATH", &path).output().unwrap());
+        (ran, std::fs::read_to_string(&log).unwrap_or_default().lines().count())
+    };
+    let expect = |role: &str, count: usize| {
+        let (ran, starts) = starts(&["run", "who"]);
+        assert!(ran.stdout.trim_end().ends_with(role), "{} {}", ran.stdout, ran.stderr);
+        assert_eq!(starts, count, "{role}");
+    };
+    script("");
+    expect("__launch inside", 2);
+    expect("__launch inside", 1);
+    // Another program is another question.
+    script("# newer\n");
+    expect("__launch inside", 2);
+    expect("__launch inside", 1);
+    // What was remembered is no longer so: that is a refusal, never a tool without walls, and the next call finds out anew.
+    std::fs::write(&no, "").unwrap();
+    let (refused, count) = starts(&["run", "who", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((refused.code, &said["error"]["kind"], count), (3, &json!("sandbox_unavailable"), 1), "{said}");
+    assert!(said["error"]["message"].as_str().unwrap().contains("not today"), "{said}");
+    expect("__launch walled", 1);
+    std::fs::remove_file(&no).unwrap();
+    expect("__launch inside", 2);
+    // Who asks what works here wants to know it now.
+    let (told, count) = starts(&["doctor"]);
+    assert!(told.stdout.contains("bubblewrap") && count > 0, "{} {count}", told.stdout);
 }
