@@ -1,6 +1,5 @@
 //! From a process to a running one: what [`Launcher::run`] and [`Launcher::serve`] have in common.
 
-use kiwi_launcher::WALLED;
 use kiwi_model::Isolation;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use crate::error::ExecError;
+use crate::launcher::Role;
 use crate::memfd::sealed_stdin;
 use crate::order::Order;
 use crate::place::{Placed, Placement};
@@ -60,16 +60,20 @@ enum Way {
     Plain,
     /// The same, by Kiwi itself, which speaks to container engines.
     ThroughKiwi,
-    /// It begins with its walls while its orders are being drawn up.
+    /// It is the first process of its sandbox, and begins with its walls while its orders are being drawn up.
     Walled,
 }
 
 impl Way {
-    fn of(process: &Process, builder: Option<&Builder>) -> Self {
+    fn of(process: &Process, placement: &Placement, builder: Option<&Builder>) -> Self {
         match builder {
             Some(Builder::Container(_)) => Self::ThroughKiwi,
-            // What is to be born in a group is not there before the group.
-            Some(Builder::Native) if !process.confinement.limits.need_group() => Self::Walled,
+            // What is to be born in a group is not there before the group, and who is behind walls removes no folder.
+            Some(Builder::Native)
+                if !process.confinement.limits.need_group() && placement.snapshot().is_none() =>
+            {
+                Self::Walled
+            }
             _ => Self::Plain,
         }
     }
@@ -121,8 +125,9 @@ impl Launcher {
         let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
             (running, pipes, Ok(order), true)
         } else {
+            let placement = Placement::decide(&process, &self.scratch)?;
             // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
-            let way = Way::of(&process, builder.as_ref());
+            let way = Way::of(&process, &placement, builder.as_ref());
             let started = match ahead {
                 // Who was started before it was known what for speaks to no engine.
                 Some(ahead) if way == Way::ThroughKiwi => {
@@ -133,7 +138,7 @@ impl Launcher {
                 None => self.start_anew(way)?,
             };
             let (running, pipes) = Running::adopt(self, started)?;
-            let order = Order::draw_up(self, &process, builder, running.call());
+            let order = Order::draw_up(self, &process, placement, builder, running.call());
             (running, pipes, order, false)
         };
         let Order { mut launch, placement } = match order {
@@ -199,9 +204,11 @@ impl Launcher {
     fn start_anew(&self, way: Way) -> Result<Started, ExecError> {
         let call = random_name()?;
         match way {
-            Way::Plain => Started::start(&self.door, None, call),
-            Way::ThroughKiwi => Started::start(&self.door.of_kiwi(), None, call),
-            Way::Walled => Started::start(&self.door, Some(WALLED), call),
+            Way::Plain => Started::start(&self.door, Role::Plain, call),
+            Way::ThroughKiwi => Started::start(&self.door.of_kiwi(), Role::Plain, call),
+            // Where it cannot be born there, another can say why.
+            Way::Walled => Started::start(&self.door, Role::First, call.clone())
+                .or_else(|_| Started::start(&self.door, Role::Plain, call)),
         }
     }
 
@@ -216,7 +223,8 @@ impl Launcher {
         let walls = builder.map(|builder| Walls { builder: builder.clone(), sockets });
         let Some(spare) = self.spares.take(self, walls.as_ref()) else { return Ok(None) };
         let drawn = random_name().and_then(|call| {
-            let order = Order::draw_up(self, process, builder.cloned(), &call)?;
+            let placement = Placement::decide(process, &self.scratch)?;
+            let order = Order::draw_up(self, process, placement, builder.cloned(), &call)?;
             Ok((call, opening(&order.placement)?, order))
         });
         // Asked once: the kernel tells of a change once.

@@ -1,5 +1,6 @@
 //! Reading what a process writes, up to a cap.
 
+use rustix::buffer::spare_capacity;
 use std::io;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe::Receiver;
@@ -17,18 +18,26 @@ pub struct Capture {
     buffer: Vec<u8>,
 }
 
-/// A way to read a pipe without waiting.
-pub type Read = fn(&Receiver, &mut [u8]) -> io::Result<usize>;
+/// A way to read a pipe without waiting; what was in the buffer makes room.
+pub type Read = fn(&Receiver, &mut Vec<u8>) -> io::Result<usize>;
 
 /// Reads what the runtime was told of, and lets it wait for more where that was nothing.
-pub fn read_told(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
-    pipe.try_read(buffer)
+pub fn read_told(pipe: &Receiver, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    empty(buffer);
+    pipe.try_read_buf(buffer)
 }
 
 /// Reads what is there. That the runtime was not told of it yet does not mean that it is not: a launcher can say its last
 /// before that.
-pub fn read_there(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
-    Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
+pub fn read_there(pipe: &Receiver, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    empty(buffer);
+    Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, spare_capacity(buffer)))?)
+}
+
+/// Room for all that a pipe holds, which nobody has to fill with zeros first.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.reserve(PIPE);
 }
 
 /// What a pipe holds, unless somebody made it larger.
@@ -37,7 +46,7 @@ const PIPE: usize = 64 << 10;
 impl Capture {
     pub fn new(stream: Stream, pipe: OwnedFd, cap: u64) -> Result<Self, ExecError> {
         let pipe = Receiver::from_owned_fd(pipe).map_err(ExecError::io("watch the output of the tool"))?;
-        Ok(Self { stream, pipe: Some(pipe), cap, kept: Vec::new(), overflowed: false, buffer: vec![0; PIPE] })
+        Ok(Self { stream, pipe: Some(pipe), cap, kept: Vec::new(), overflowed: false, buffer: Vec::new() })
     }
 
     /// Whether more may come.

@@ -28,6 +28,7 @@ impl Order {
     pub fn draw_up(
         launcher: &Launcher,
         process: &Process,
+        placement: Placement,
         builder: Option<Builder>,
         call: &str,
     ) -> Result<Self, ExecError> {
@@ -35,7 +36,6 @@ impl Order {
         // The launcher changes into the working folder: from there nothing relative means what it meant here.
         let cwd = std::path::absolute(&process.cwd)
             .map_err(|source| ExecError::WorkingFolder { path: process.cwd.clone(), source })?;
-        let placement = Placement::decide(process, &absolute(&launcher.scratch)?)?;
         let kiwi = absolute(launcher.kiwi())?;
         let speller = Speller { process, placement: &placement, kiwi: &kiwi, cwd: &cwd };
         let args = process.args.iter().map(|text| speller.word(text)).collect::<Result<Vec<_>, _>>()?;
@@ -77,7 +77,7 @@ impl Order {
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, ExecError> {
+pub fn absolute(path: &Path) -> Result<PathBuf, ExecError> {
     std::path::absolute(path).map_err(ExecError::io(format!("use the path `{}`", path.display())))
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ExecError;
 use crate::memfd::sealed_file;
+use crate::order::absolute;
 use crate::process::{Package, PackageForm, Process};
 use crate::snapshot::{Snapshot, folder_of, inside, random_name};
 use kiwi_launcher::wire::{Part, Raw};
@@ -58,7 +59,7 @@ impl Placement {
             }
         }
         if !placement.folders.is_empty() {
-            placement.snapshot = Some(folder_of(scratch, &random_name()?));
+            placement.snapshot = Some(folder_of(&absolute(scratch)?, &random_name()?));
         }
         Ok(placement)
     }

@@ -9,7 +9,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::error::ExecError;
-use crate::launcher::Door;
+use crate::launcher::{Door, Role};
 use crate::orphans::Child;
 use crate::process::Launcher;
 use crate::snapshot::{Snapshot, random_name};
@@ -73,15 +73,15 @@ impl Launcher {
     /// one process and then ends itself.
     pub fn start_ahead(&self) {
         // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
-        if let Ok(started) = random_name().and_then(|call| Started::start(&self.door, None, call)) {
+        if let Ok(started) = random_name().and_then(|call| Started::start(&self.door, Role::Plain, call)) {
             self.ahead.put(Started { is_ahead: true, ..started });
         }
     }
 }
 
 impl Started {
-    /// Starts a launcher, in a role if it is to have one, which then waits for its orders.
-    pub fn start(door: &Door, role: Option<&str>, call: String) -> Result<Self, ExecError> {
+    /// Starts a launcher, which then waits for its orders.
+    pub fn start(door: &Door, role: Role, call: String) -> Result<Self, ExecError> {
         let refused = || ExecError::io("start the launcher");
         let (control, theirs) = std::os::unix::net::UnixStream::pair().map_err(refused())?;
         control.set_nonblocking(true).map_err(refused())?;
@@ -202,7 +202,7 @@ impl Running {
         match &report {
             // Whoever inherits it waits for it.
             Some(_) if self.is_last => {}
-            Some(_) => see_off(move || child.reap()),
+            Some(_) => drop(tokio::task::spawn_blocking(move || child.reap())),
             None => self.give_up(child).await,
         }
         report

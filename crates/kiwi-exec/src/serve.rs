@@ -136,7 +136,7 @@ impl Kept {
     ) -> Result<Exit, ExecError> {
         let mut deadline = pin!(tokio::time::sleep(Duration::ZERO));
         let mut is_stopped = false;
-        let mut buffer = vec![0; 16 << 10];
+        let mut buffer = Vec::new();
         let in_time = loop {
             tokio::select! {
                 () = flow(&mut self.errors, &mut buffer, &self.said), if self.errors.is_some() => {}
@@ -172,7 +172,7 @@ impl Kept {
 }
 
 /// Waits for what comes on standard error and keeps the last of it. Can be dropped at any time.
-async fn flow(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) {
+async fn flow(pipe: &mut Option<Receiver>, buffer: &mut Vec<u8>, said: &Mutex<VecDeque<u8>>) {
     if let Some(open) = pipe.as_ref()
         && open.readable().await.is_err()
     {
@@ -182,7 +182,7 @@ async fn flow(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDe
 }
 
 /// Takes what is there, whether or not there will be more.
-fn drain(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) {
+fn drain(pipe: &mut Option<Receiver>, buffer: &mut Vec<u8>, said: &Mutex<VecDeque<u8>>) {
     // A writer that outlived everything could go on for ever.
     for _ in 0..64 {
         if !take(read_there, pipe, buffer, said) {
@@ -192,7 +192,7 @@ fn drain(pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u
 }
 
 /// One read; whether there may be more at once.
-fn take(read: Read, pipe: &mut Option<Receiver>, buffer: &mut [u8], said: &Mutex<VecDeque<u8>>) -> bool {
+fn take(read: Read, pipe: &mut Option<Receiver>, buffer: &mut Vec<u8>, said: &Mutex<VecDeque<u8>>) -> bool {
     let Some(open) = pipe.as_ref() else { return false };
     match read(open, buffer) {
         Ok(0) => *pipe = None,

@@ -34,5 +34,5 @@ mod start;
 pub mod wire;
 mod words;
 
-pub use life::{ARGUMENT, PROBE, WALLED, main};
+pub use life::{ARGUMENT, PROBE, main};
 pub use outside::{Contained, Engines, NoEngines};

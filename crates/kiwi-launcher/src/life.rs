@@ -22,8 +22,6 @@ use crate::{ending, inside, limits, spare};
 
 /// The first argument by which a program knows that it is to be the launcher.
 pub const ARGUMENT: &str = "__launch";
-/// The second argument by which a launcher knows that it will be told to build walls itself.
-pub const WALLED: &str = "walled";
 /// The second argument by which a launcher knows that it is only to show that it can start.
 pub const PROBE: &str = "probe";
 
@@ -32,7 +30,7 @@ pub fn main(words: &[&[u8]], engines: &dyn Engines) -> Result<()> {
     let (role, rest) = words.split_first().map_or((None, words), |(role, rest)| (Some(*role), rest));
     match role {
         None => obey(&settle()?, engines, Prepared::Nothing),
-        Some(role) if role == WALLED.as_bytes() => wall_in(engines),
+        Some(role) if role == inside::early::ROLE.as_bytes() => inside::early::serve(rest),
         Some(role) if role == spare::ROLE.as_bytes() => spare::serve(engines),
         Some(role) if role == inside::ROLE_CONTAINED.as_bytes() => {
             inside::serve_contained(rest.first().copied().unwrap_or_default())
@@ -59,34 +57,8 @@ pub fn settle() -> Result<OwnedFd> {
 /// What a launcher has ready when its orders come.
 pub enum Prepared {
     Nothing,
-    /// Walls that were begun meanwhile, around a first process that has the orders.
-    Early(Outside),
-    /// Why they could not be begun.
-    Refused(Report),
     /// It is ready as a whole, and has waited; the sandbox, if it has one.
     Spare(Option<Outside>),
-}
-
-/// The life of a launcher that begins with walls while its orders are being drawn up.
-fn wall_in(engines: &dyn Engines) -> Result<()> {
-    let control = settle()?;
-    // Whatever is ordered may have secrets, and nothing in a sandbox leaves an image of its memory.
-    limits::refuse_cores()?;
-    match Outside::early(&control) {
-        Ok(outside) => {
-            let done = complete(&control, engines, outside);
-            // Without orders the first process leaves by itself.
-            ending::wait_for_all();
-            done
-        }
-        Err(report) => obey(&control, engines, Prepared::Refused(report)),
-    }
-}
-
-fn complete(control: &OwnedFd, engines: &dyn Engines, outside: Outside) -> Result<()> {
-    let Some(folder) = open(&outside.status)? else { return Ok(()) };
-    let Some(order) = wire::receive(&outside.status)? else { return Ok(()) };
-    follow(order, folder, control, engines, Prepared::Early(outside))
 }
 
 /// A private folder of the run, if it has one, which goes away with the launcher's work.
@@ -100,15 +72,10 @@ impl Drop for Folder {
     }
 }
 
-/// Learns about the folder of the run. `None`: there will be no orders.
-fn open(orders: &OwnedFd) -> Result<Option<Folder>> {
-    let opening = wire::receive::<Opening>(orders)?;
-    Ok(opening.map(|(opening, _)| Folder(opening.snapshot)))
-}
-
 /// Takes its orders and does what they say.
 pub fn obey(control: &OwnedFd, engines: &dyn Engines, prepared: Prepared) -> Result<()> {
-    let Some(folder) = open(control)? else { return Ok(()) };
+    let Some((opening, _)) = wire::receive::<Opening>(control)? else { return Ok(()) };
+    let folder = Folder(opening.snapshot);
     if let Prepared::Spare(outside) = &prepared {
         if outside.as_ref().is_some_and(Outside::has_spoken) {
             return Ok(());
@@ -116,17 +83,7 @@ pub fn obey(control: &OwnedFd, engines: &dyn Engines, prepared: Prepared) -> Res
         // Only now can Kiwi count on it.
         wire::send_all(control, &wire::frame(&())?, &[])?;
     }
-    let Some(order) = wire::receive(control)? else { return Ok(()) };
-    follow(order, folder, control, engines, prepared)
-}
-
-fn follow(
-    (launch, descriptors): (Launch, Vec<OwnedFd>),
-    folder: Folder,
-    control: &OwnedFd,
-    engines: &dyn Engines,
-    prepared: Prepared,
-) -> Result<()> {
+    let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let ended = run(&launch, descriptors, control, engines, prepared);
     let report = ended.unwrap_or_else(|refused| refused);
     drop(folder);
@@ -145,7 +102,7 @@ fn run(
     engines: &dyn Engines,
     prepared: Prepared,
 ) -> core::result::Result<Report, Report> {
-    let is_walled = !matches!(prepared, Prepared::Nothing | Prepared::Spare(None));
+    let is_walled = matches!(prepared, Prepared::Spare(Some(_)));
     if is_walled && (launch.sandbox.is_none() || launch.needs_group()) {
         // What is there was not born in the group, or is not wanted at all. Kiwi does not ask for it.
         return Err(Stage::Prepare.in_vain());
@@ -173,12 +130,6 @@ fn run(
     let _held = core::mem::take(&mut given.held);
     let outside = match prepared {
         Prepared::Spare(Some(outside)) => outside.hand_over(launch, sandbox, given),
-        // The first process has them from Kiwi itself.
-        Prepared::Early(outside) => {
-            drop(given);
-            Ok(outside)
-        }
-        Prepared::Refused(report) => Err(report),
         Prepared::Nothing | Prepared::Spare(None) => Outside::start(launch, sandbox, given, control, engines),
     };
     group.leave();

@@ -21,8 +21,6 @@ pub struct Given {
     pub files: Vec<OwnedFd>,
     /// Where the listener for the proxy is to be sent.
     pub proxy: Option<OwnedFd>,
-    /// Where namespaces will come from, for a first process to move into.
-    pub namespaces: Option<OwnedFd>,
     /// Kept open as long as the tool runs.
     pub held: Vec<OwnedFd>,
 }
@@ -34,7 +32,7 @@ impl Given {
         let files = descriptors.by_ref().take(launch.files).collect();
         let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
         let proxy = descriptors.by_ref().take(usize::from(has_proxy)).next();
-        Self { stdin, files, proxy, namespaces: None, held: descriptors.collect() }
+        Self { stdin, files, proxy, held: descriptors.collect() }
     }
 
     /// Those that go inside a sandbox, in the order in which they came.

@@ -6,9 +6,6 @@
 //!
 //! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
 //! once more when it has got the opening, and only then it gets the launch.
-//!
-//! Where walls are begun before there are orders, the first process behind them takes both and passes them on as they
-//! came, so that it has them while the launcher is still making a network.
 
 use alloc::string::String;
 use alloc::vec;
@@ -267,32 +264,15 @@ pub fn send_all(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>])
 /// Waits for one message. `None` when the other end has closed instead.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> Result<Option<(T, Vec<OwnedFd>)>> {
     let mut descriptors = Vec::new();
-    let Some(frame) = receive_frame(socket, &mut descriptors)? else { return Ok(None) };
-    Ok(unframe(&frame)?.map(|message| (message, descriptors)))
-}
-
-/// The same, and the message goes on to `next` as it came, before anything is done with it.
-pub fn receive_and_pass_on<T: DeserializeOwned>(
-    socket: impl AsFd,
-    next: impl AsFd,
-) -> Result<Option<(T, Vec<OwnedFd>)>> {
-    let mut descriptors = Vec::new();
-    let Some(frame) = receive_frame(socket, &mut descriptors)? else { return Ok(None) };
-    let lent: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-    send_all(next, &frame, &lent)?;
-    Ok(unframe(&frame)?.map(|message| (message, descriptors)))
-}
-
-/// One message with its length in front.
-fn receive_frame(socket: impl AsFd, descriptors: &mut Vec<OwnedFd>) -> Result<Option<Vec<u8>>> {
     let mut header = [0; 4];
-    if !fill(&socket, &mut header, descriptors)? {
+    if !fill(&socket, &mut header, &mut descriptors)? {
         return Ok(None);
     }
-    let mut frame = vec![0; header.len() + body_length(header)?];
-    let (front, body) = frame.split_at_mut(header.len());
-    front.copy_from_slice(&header);
-    Ok(if fill(&socket, body, descriptors)? { Some(frame) } else { None })
+    let mut body = vec![0; body_length(header)?];
+    if !fill(&socket, &mut body, &mut descriptors)? {
+        return Ok(None);
+    }
+    Ok(Some((understand(&body)?, descriptors)))
 }
 
 fn body_length(header: [u8; 4]) -> Result<usize> {
@@ -362,19 +342,6 @@ mod tests {
         assert!(got.program.bytes(&[] as &[&str]).is_err());
         drop(here);
         assert!(receive::<Launch>(&there).unwrap().is_none());
-    }
-
-    #[test]
-    fn what_is_passed_on_comes_as_it_was_sent() {
-        let ((kiwi, first), (told, launcher)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
-        let null = std::fs::File::open("/dev/null").unwrap();
-        send_all(&kiwi, &frame(&Some(7)).unwrap(), &[null.as_fd(), null.as_fd()]).unwrap();
-        let (message, descriptors) = receive_and_pass_on::<Option<i32>>(&first, &told).unwrap().unwrap();
-        assert_eq!((message, descriptors.len()), (Some(7), 2));
-        let (message, descriptors) = receive::<Option<i32>>(&launcher).unwrap().unwrap();
-        assert_eq!((message, descriptors.len()), (Some(7), 2));
-        drop(kiwi);
-        assert!(receive_and_pass_on::<()>(&first, &told).unwrap().is_none());
     }
 
     #[test]

@@ -6,7 +6,10 @@
 mod carried;
 mod container;
 
+use kiwi_launcher::inside::{Users, early};
+use kiwi_launcher::kernel::namespaces::Namespaces;
 use kiwi_launcher::kernel::processes::{Part, Program};
+use kiwi_launcher::spare;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -34,6 +37,32 @@ pub struct Door {
     pub instead: Option<PathBuf>,
 }
 
+/// What a launcher is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Somebody who waits for orders.
+    Plain,
+    /// Somebody who has something ready and waits for orders.
+    Spare,
+    /// The first process of a sandbox.
+    First,
+}
+
+impl Role {
+    /// By what it knows that.
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::Plain => Vec::new(),
+            Self::Spare => vec![spare::ROLE.to_owned()],
+            Self::First => [early::ROLE.to_owned()].into_iter().chain(Users::own().words()).collect(),
+        }
+    }
+
+    fn first_in(self) -> Option<Namespaces> {
+        (self == Self::First).then_some(early::BORN_IN)
+    }
+}
+
 impl Door {
     /// The same without the program that Kiwi carries along, which speaks to no container engine.
     pub fn of_kiwi(&self) -> Self {
@@ -42,14 +71,16 @@ impl Door {
     }
 
     /// Starts a launcher with these streams.
-    pub fn open(&self, role: Option<&str>, streams: [BorrowedFd<'_>; 3]) -> io::Result<Child> {
+    pub fn open(&self, role: Role, streams: [BorrowedFd<'_>; 3]) -> io::Result<Child> {
         // Whoever lists processes sees Kiwi in both cases.
         let name = self.instead.as_ref().unwrap_or(&self.kiwi).as_os_str().as_bytes();
-        let words = [name, Launcher::ARGUMENT.as_bytes()].into_iter().chain(role.map(str::as_bytes));
+        let role_words = role.words();
+        let words = [name, Launcher::ARGUMENT.as_bytes()].into_iter();
+        let words = words.chain(role_words.iter().map(String::as_bytes));
         let arguments = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let start = |program: &Path| {
             let path = CString::new(program.as_os_str().as_bytes())?;
-            let part = Part::Launcher(streams);
+            let part = Part::Launcher { streams, first_in: role.first_in() };
             Child::start(&Program { path, arguments: arguments.clone(), environment: Vec::new(), part })
         };
         match (&self.instead, carried::path()) {

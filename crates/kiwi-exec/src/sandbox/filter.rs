@@ -58,19 +58,37 @@ pub fn filter(sockets: bool) -> Filter {
 /// What is done with a call; ends with an answer.
 type Steps = Vec<Step>;
 
-/// Answers that many calls get stand once, at the end, where every step reaches them: the kernel translates the whole
-/// filter at every start.
-const ANSWERS: [u32; 3] = [ALLOW, REFUSE, NO_SUCH_CALL];
-
 /// `None` if it cannot be written down; then nothing starts.
 fn steps(sockets: bool) -> Option<Vec<Step>> {
+    let rules = rules(&special(sockets));
+    let ends = Ends::of(&rules);
     let mut program = vec![load(4), jump(IS, ARCHITECTURE, 1, 0), answer(KILL), load(0)];
-    match tree(&rules(&special(sockets)), END, 0)? {
+    match tree(&rules, &ends, END, 0)? {
         Part::Steps(steps) => program.extend(steps),
-        Part::Answer(_) => return None,
+        Part::End(_) => return None,
     }
-    program.extend(ANSWERS.map(answer));
+    program.extend(ends.0.concat());
     Some(program)
+}
+
+/// What is done with calls stands once each, behind the tree: the kernel translates the whole filter at every start.
+struct Ends(Vec<Steps>);
+
+impl Ends {
+    fn of(rules: &[(u32, Steps)]) -> Self {
+        let mut ends: Vec<Steps> = Vec::new();
+        for (_, steps) in rules {
+            if !ends.contains(steps) {
+                ends.push(steps.clone());
+            }
+        }
+        Self(ends)
+    }
+
+    /// How many steps stand before these.
+    fn place(&self, steps: &Steps) -> usize {
+        self.0.iter().take_while(|end| *end != steps).map(Vec::len).sum()
+    }
 }
 
 /// The calls that are not simply allowed.
@@ -124,41 +142,39 @@ fn rules(special: &BTreeMap<u32, Steps>) -> Vec<(u32, Steps)> {
 enum Part {
     /// Steps of its own.
     Steps(Steps),
-    /// One of the common answers, by its place.
-    Answer(usize),
+    /// What is done in the end, by how many steps stand before it there.
+    End(usize),
 }
 
 impl Part {
     fn len(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.len(),
-            Self::Answer(_) => 0,
+            Self::End(_) => 0,
         }
     }
 
-    /// How many steps a jump to it passes, if it would begin behind `before` steps and the answers behind `answers`.
-    fn distance(&self, before: usize, answers: usize) -> Option<u8> {
+    /// How many steps a jump to it passes, if it would begin behind `before` steps and the ends behind `ends`.
+    fn distance(&self, before: usize, ends: usize) -> Option<u8> {
         u8::try_from(match self {
             Self::Steps(_) => before,
-            Self::Answer(place) => answers + place,
+            Self::End(place) => ends + place,
         })
         .ok()
     }
 }
 
 /// The part that finds the rule for the loaded number, which is below `end` when the filter is applied, and follows it.
-/// Behind it come `after` other steps, and then the common answers.
-fn tree(rules: &[(u32, Steps)], end: u32, after: usize) -> Option<Part> {
+/// Behind it come `after` other steps, and then the ends.
+fn tree(rules: &[(u32, Steps)], ends: &Ends, end: u32, after: usize) -> Option<Part> {
     let (lower, upper) = rules.split_at_checked(middle(rules, end).unwrap_or(0))?;
     let (Some(_), Some((from, _))) = (lower.first(), upper.first()) else {
-        let (_, steps) = rules.first()?;
-        let common = ANSWERS.iter().position(|common| *steps == [answer(*common)]);
-        return Some(common.map_or_else(|| Part::Steps(steps.clone()), Part::Answer));
+        return rules.first().map(|(_, steps)| Part::End(ends.place(steps)));
     };
-    let upper = tree(upper, end, after)?;
-    let lower = tree(lower, *from, after + upper.len())?;
-    let answers = lower.len() + upper.len() + after;
-    let (then, otherwise) = (upper.distance(lower.len(), answers)?, lower.distance(0, answers)?);
+    let upper = tree(upper, ends, end, after)?;
+    let lower = tree(lower, ends, *from, after + upper.len())?;
+    let behind = lower.len() + upper.len() + after;
+    let (then, otherwise) = (upper.distance(lower.len(), behind)?, lower.distance(0, behind)?);
     let mut program = vec![jump(AT_LEAST, *from, then, otherwise)];
     for part in [lower, upper] {
         if let Part::Steps(steps) = part {

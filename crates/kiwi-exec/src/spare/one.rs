@@ -1,6 +1,5 @@
 //! One spare, as Kiwi has it.
 
-use kiwi_launcher::spare::ROLE;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use super::surroundings::Surroundings;
 use super::{Kind, Walls, Wish};
 use crate::error::ExecError;
-use crate::launcher::Door;
+use crate::launcher::{Door, Role};
 use crate::running::Started;
 use crate::sandbox::{self, Sandbox, Shown, system_view};
 use crate::snapshot::random_name;
@@ -111,5 +110,5 @@ fn view_of(sandbox: Option<&Sandbox>) -> &[Shown] {
 }
 
 fn start(door: &Door) -> Result<Started, ExecError> {
-    Started::start(door, Some(ROLE), random_name()?)
+    Started::start(door, Role::Spare, random_name()?)
 }

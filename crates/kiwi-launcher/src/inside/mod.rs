@@ -5,15 +5,16 @@
 //! because signals from inside do not reach the first process of a namespace unless it wants them.
 
 mod ahead;
+pub mod early;
 mod network;
 mod root;
 mod rules;
-pub mod users;
+mod users;
 
 use alloc::vec::Vec;
 use core::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -33,10 +34,11 @@ use crate::wire::{self, Exit, Launch, Limit, Report, Stage, Wall};
 use crate::{ending, limits};
 
 use ahead::Cell;
-pub use ahead::{copy_ahead, copy_early};
-use network::{move_on, offer_proxy};
+pub use ahead::copy_ahead;
+use network::{Network, offer_proxy};
 use root::Root;
 use rules::Rules;
+pub use users::Users;
 
 /// Whether something was done, or what is to be told of it.
 type Done<T> = core::result::Result<T, Report>;
@@ -70,18 +72,15 @@ pub fn serve(readiness: Readiness) -> Result<()> {
 fn take_order(control: &OwnedFd) -> Result<()> {
     let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
-    live(Standing::Everything, &launch, given, control)
+    live(Standing::Everything, &launch, given, control, Keeper::Launcher)
 }
 
 /// Makes the first process of an order that is there, as a copy of this one. In the copy this never returns.
 pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
-    let kept: Vec<_> = given
-        .inside()
-        .into_iter()
-        .chain(given.namespaces.as_ref().map(AsFd::as_fd))
-        .map(|fd| fd.as_raw_fd())
-        .collect();
-    become_first(control, &kept, || live(Standing::Root(begin_root()), launch, given, control))
+    let kept: Vec<_> = given.inside().iter().map(AsRawFd::as_raw_fd).collect();
+    become_first(control, &kept, || {
+        live(Standing::Begun(Beginning::apart()), launch, given, control, Keeper::Launcher)
+    })
 }
 
 /// In the copy, `life` is all there is to come.
@@ -124,25 +123,47 @@ impl Readiness {
 enum Standing {
     /// All: somebody else has built them.
     Everything,
-    /// A root that shows nothing yet, unless something went wrong.
-    Root(Done<Root>),
+    /// What is the same for every order, unless something went wrong.
+    Begun(Done<Beginning>),
     /// All that was known before the order.
     Cell(Cell),
 }
 
+/// Who sees to it that a call ends in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeper {
+    /// The launcher, outside.
+    Launcher,
+    /// The first process, which is the launcher.
+    First,
+}
+
 /// The whole life of the first process.
-fn live(standing: Standing, launch: &Launch, given: Given, control: &OwnedFd) -> Result<()> {
+fn live(
+    standing: Standing,
+    launch: &Launch,
+    given: Given,
+    control: &OwnedFd,
+    keeper: Keeper,
+) -> Result<()> {
     let report = match begin(standing, launch, given) {
-        Ok(mut tool) => {
+        Ok(tool) => {
             let grace = Duration::from_millis(launch.grace_ms);
-            let Some(exit) = tool.attend(control, grace)? else {
-                // Nobody outside can ask those inside a container to end.
-                if launch.sandbox.as_ref().is_some_and(Sandbox::is_contained) {
-                    tool.end_everybody(grace);
-                }
-                return Ok(());
+            let deadline = match keeper {
+                Keeper::Launcher => None,
+                Keeper::First => Moment::now().after(Duration::from_millis(launch.timeout_ms)),
             };
-            Report::Ended(exit)
+            let outcome = tool.attend(control, grace, deadline)?;
+            // Nobody outside can ask those inside a container to end.
+            let is_contained = launch.sandbox.as_ref().is_some_and(Sandbox::is_contained);
+            if !matches!(outcome, Report::Ended(_)) && (keeper == Keeper::First || is_contained) {
+                tool.end_everybody(grace);
+            }
+            if outcome == Report::Cancelled && keeper == Keeper::Launcher {
+                // There is nobody to tell.
+                return Ok(());
+            }
+            outcome
         }
         Err(report) => report,
     };
@@ -154,15 +175,16 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
         return Err(Stage::Prepare.in_vain());
     };
     let is_native = matches!(sandbox.builder, Builder::Native);
+    let mut maker = None;
     let walls = match standing {
         Standing::Cell(cell) => cell.complete(sandbox)?,
-        Standing::Root(root) => {
-            let mut root = root?;
+        Standing::Begun(begun) => {
+            let Beginning { mut root, network } = begun?;
             root.show_all(&sandbox.view)?;
             let walls = Walls::prepare(sandbox)?;
             root.finish()?;
-            let others = given.namespaces.take().ok_or(Stage::Prepare.in_vain())?;
-            move_on(&others, sandbox.sockets).map_err(Stage::Wall(Wall::Namespaces).failed())?;
+            network.move_in(sandbox.sockets).map_err(Stage::Wall(Wall::Namespaces).failed())?;
+            maker = Some(network);
             walls
         }
         Standing::Everything => {
@@ -184,7 +206,10 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
             let most = count.saturating_add(ours);
             limits::bound_processes(most).map_err(Stage::Limit(Limit::Pids).failed())?;
         }
-        walls.close_in()
+        walls.close_in()?;
+        // It has had its end announced, and the tool finds nobody here but this process.
+        drop(maker);
+        Ok(())
     })?;
     Ok(Tool { pid: tool, endings })
 }
@@ -207,15 +232,25 @@ fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Done<()> {
     Ok(())
 }
 
-/// Namespaces of the first process's own, besides those it was born in, and a root in them.
-fn begin_root() -> Done<Root> {
-    enter_namespaces().map_err(Stage::Wall(Wall::Namespaces).failed())?;
-    Root::begin()
+/// What can be begun without an order: a root that shows nothing yet, and a network that is being made beside it.
+struct Beginning {
+    root: Root,
+    network: Network,
 }
 
-fn enter_namespaces() -> Result<()> {
-    enter_new(Namespaces::MOUNTS.and(Namespaces::NAMES).and(Namespaces::CONTROL_GROUPS))?;
-    rustix::system::sethostname(b"kiwi")
+impl Beginning {
+    /// In namespaces that are new to this process, besides those that it was born in.
+    fn apart() -> Done<Self> {
+        let others = Namespaces::MOUNTS.and(Namespaces::NAMES).and(Namespaces::CONTROL_GROUPS);
+        let network = enter_new(others).and_then(|()| Network::begin());
+        Self::with(network.map_err(Stage::Wall(Wall::Namespaces).failed())?)
+    }
+
+    /// In the namespaces that this process is in.
+    fn with(network: Network) -> Done<Self> {
+        rustix::system::sethostname(b"kiwi").map_err(Stage::Wall(Wall::Namespaces).failed())?;
+        Ok(Self { root: Root::begin()?, network })
+    }
 }
 
 /// The walls that a process can only build around itself, ready to be put up.
@@ -256,26 +291,33 @@ struct Tool {
 }
 
 impl Tool {
-    /// Stays until nobody is left, or the grace after the tool's own end is over. `None`: the launcher is gone.
-    fn attend(&mut self, control: &OwnedFd, grace: Duration) -> Result<Option<Exit>> {
+    /// Stays until nobody is left, or the grace after the tool's own end is over; until the time is up; or until whoever
+    /// orders here is gone.
+    fn attend(&self, control: &OwnedFd, grace: Duration, deadline: Option<Moment>) -> Result<Report> {
         let mut ended: Option<(Exit, Option<Moment>)> = None;
         loop {
             let is_alone = self.reap(|exit| {
                 ended.get_or_insert_with(|| (exit, Moment::now().after(grace)));
             });
             let left = match ended {
-                Some((exit, _)) if is_alone => return Ok(Some(exit)),
+                Some((exit, _)) if is_alone => return Ok(Report::Ended(exit)),
                 Some((exit, until)) => {
                     let left = until.map(|until| until.left().unwrap_or_default());
                     if left.is_some_and(|left| left.is_zero()) {
                         // Everybody in this namespace but ourselves.
                         signals::everybody(Signal::KILL);
                         ending::wait_for_all();
-                        return Ok(Some(exit));
+                        return Ok(Report::Ended(exit));
                     }
                     left
                 }
-                None => None,
+                None => {
+                    let left = deadline.map(|deadline| deadline.left().unwrap_or_default());
+                    if left.is_some_and(|left| left.is_zero()) {
+                        return Ok(Report::TimedOut);
+                    }
+                    left
+                }
             };
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut fds = [PollFd::new(&self.endings, PollFlags::IN), PollFd::new(control, PollFlags::RDHUP)];
@@ -283,21 +325,27 @@ impl Tool {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
-            let [_, control] = &fds;
-            if !control.revents().is_empty() {
-                return Ok(None);
+            // A tool that ended in the same moment has ended by itself.
+            let [endings, control] = &fds;
+            if endings.revents().is_empty() && !control.revents().is_empty() {
+                return Ok(Report::Cancelled);
             }
             // Who has ended is asked above.
             while rustix::io::read(&self.endings, &mut [0_u8; SIGNAL]).is_ok() {}
         }
     }
 
-    /// Asks everybody to end, and waits for so long; who is left ends with this process.
+    /// Asks everybody to end, waits for so long, and makes them.
     fn end_everybody(&self, grace: Duration) {
         let until = Moment::now().after(grace);
         ask_everybody();
         let mut pauses = ending::Pauses::default();
-        while !self.reap(|_| {}) && until.is_none_or(|until| !until.is_over()) {
+        while !self.reap(|_| {}) {
+            if until.is_some_and(Moment::is_over) {
+                signals::everybody(Signal::KILL);
+                ending::wait_for_all();
+                return;
+            }
             pauses.sleep();
         }
     }

@@ -1,29 +1,35 @@
-//! The network of a sandbox, as its first process finds it.
+//! The network of a sandbox, and what else of its own it moves into.
 
 use alloc::vec::Vec;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::{Errno, Result};
+use rustix::io::Result;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
+use crate::kernel::namespaces::{Namespaces, enter_new};
+use crate::kernel::processes::Helper;
 use crate::plan::PROXY;
 use crate::wire;
 
-/// Waits for the namespaces that are being made meanwhile, and moves into them. The loopback is up where there are sockets
-/// that could use it.
-pub fn move_on(others: &OwnedFd, sockets: bool) -> Result<()> {
-    let Some((refused, made)) = wire::receive::<Option<i32>>(others)? else { return Err(Errno::PIPE) };
-    if let Some(errno) = refused {
-        return Err(Errno::from_raw_os_error(errno));
+/// A network with nothing but a loopback, and queues and shared memory with nothing in them. They take as long to make as a
+/// root, so somebody else makes them meanwhile.
+pub struct Network(Helper);
+
+impl Network {
+    /// Has it made.
+    pub fn begin() -> Result<Self> {
+        Helper::begin(|| enter_new(Namespaces::NETWORK.and(Namespaces::QUEUES))).map(Self)
     }
-    let kinds = [LinkNameSpaceType::Network, LinkNameSpaceType::InterProcessCommunication];
-    if made.len() != kinds.len() {
-        return Err(Errno::INVAL);
+
+    /// Waits until it is there, and moves into it. The loopback is up where there are sockets that could use it.
+    pub fn move_in(&self, sockets: bool) -> Result<()> {
+        let Self(maker) = self;
+        maker.wait()?;
+        let kinds = ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+        move_into_thread_name_spaces(maker.handle()?.as_fd(), kinds)?;
+        maker.end();
+        if sockets { raise_loopback() } else { Ok(()) }
     }
-    for (namespace, kind) in made.iter().zip(kinds) {
-        move_into_link_name_space(namespace.as_fd(), Some(kind))?;
-    }
-    if sockets { raise_loopback() } else { Ok(()) }
 }
 
 /// Listens where the tool will look for the proxy. Who accepts the connections is outside: a socket belongs to the

@@ -7,7 +7,7 @@ pub(crate) mod files;
 pub(crate) mod landlock;
 pub mod memory;
 pub(crate) mod mounts;
-pub(crate) mod namespaces;
+pub mod namespaces;
 pub mod processes;
 pub mod processors;
 mod raw;

@@ -24,6 +24,11 @@ impl Namespaces {
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+
+    /// By which a process is made in new ones.
+    pub(super) const fn flags(self) -> usize {
+        self.0
+    }
 }
 
 /// Moves into new namespaces; of processes only children are in the new one.

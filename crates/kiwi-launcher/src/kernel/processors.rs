@@ -57,9 +57,9 @@ impl Kept {
         let _ = sched_setaffinity(Some(self.process), &self.all);
     }
 
-    /// Lets go of this process, which was made by one that is kept.
-    pub fn end_inherited(&self) {
-        let _ = sched_setaffinity(None, &self.all);
+    /// Lets go of another process, which was made by one that was kept.
+    pub fn end_inherited(&self, process: Pid) {
+        let _ = sched_setaffinity(Some(process), &self.all);
     }
 }
 

@@ -38,20 +38,25 @@ pub unsafe fn call(number: usize, [first, second, third, fourth, fifth, sixth]: 
     understood(answer)
 }
 
-/// Makes a process that shares this one's memory and stops it until it has started a program or ended. It begins with
-/// `life(given)` on a stack of its own, which ends at `stack`.
+/// Makes a process that shares this one's memory, with these flags beside that. It begins with `life(given)` on a stack of
+/// its own, which ends at `stack`.
 ///
 /// # Safety
 ///
 /// `stack` is the upper end of writable memory that nobody else uses, a multiple of sixteen; `given` is what `life` takes.
 #[cfg(target_arch = "x86_64")]
 // SAFETY: the caller answers for the stack, and for what `life` is given.
-pub unsafe fn beside(life: extern "C" fn(usize) -> !, given: usize, stack: usize) -> Result<usize> {
+pub unsafe fn beside(
+    flags: usize,
+    life: extern "C" fn(usize) -> !,
+    given: usize,
+    stack: usize,
+) -> Result<usize> {
     let answer: isize;
     // SAFETY: the child is on a stack of its own and never comes back from `life`; this process goes on behind it with all registers as they were.
     unsafe {
         asm!("syscall", "test rax, rax", "jnz 2f", "xor ebp, ebp", "mov rdi, r12", "call r13", "ud2", "2:",
-            inlateout("rax") number::CLONE => answer, in("rdi") SHARED, in("rsi") stack, in("rdx") 0, in("r10") 0,
+            inlateout("rax") number::CLONE => answer, in("rdi") SHARED | flags, in("rsi") stack, in("rdx") 0, in("r10") 0,
             in("r8") 0, in("r12") given, in("r13") life, lateout("rcx") _, lateout("r11") _);
     }
     understood(answer)
@@ -64,19 +69,28 @@ pub unsafe fn beside(life: extern "C" fn(usize) -> !, given: usize, stack: usize
 /// As there.
 #[cfg(target_arch = "aarch64")]
 // SAFETY: the caller answers for the stack, and for what `life` is given.
-pub unsafe fn beside(life: extern "C" fn(usize) -> !, given: usize, stack: usize) -> Result<usize> {
+pub unsafe fn beside(
+    flags: usize,
+    life: extern "C" fn(usize) -> !,
+    given: usize,
+    stack: usize,
+) -> Result<usize> {
     let answer: isize;
     // SAFETY: the child is on a stack of its own and never comes back from `life`; this process goes on behind it with all registers as they were.
     unsafe {
         asm!("svc 0", "cbnz x0, 2f", "mov x29, xzr", "mov x0, x20", "blr x21", "brk 1", "2:",
-            in("x8") number::CLONE, inlateout("x0") SHARED => answer, in("x1") stack, in("x2") 0, in("x3") 0,
+            in("x8") number::CLONE, inlateout("x0") SHARED | flags => answer, in("x1") stack, in("x2") 0, in("x3") 0,
             in("x4") 0, in("x20") given, in("x21") life);
     }
     understood(answer)
 }
 
-/// Memory is shared, the parent waits, and learns of the end as of any child's.
-const SHARED: usize = 0x100 | 0x4000 | 0x11;
+/// Memory is shared, and the parent learns of the end as of any child's.
+const SHARED: usize = 0x100 | 0x11;
+/// The parent waits until the new process has started a program or ended.
+pub const WAITED_FOR: usize = 0x4000;
+/// Both have the same descriptors.
+pub const SAME_DESCRIPTORS: usize = 0x400;
 
 /// A copy of this process: zero in the copy, its number here.
 ///

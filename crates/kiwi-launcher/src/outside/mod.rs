@@ -2,7 +2,6 @@
 //! is started.
 
 mod bubblewrap;
-mod namespaces;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,8 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Pid;
 
-use crate::inside::{Readiness, users};
-use crate::kernel::processors::part_with;
+use crate::inside::{Readiness, Users};
 use crate::plan::{Builder, EngineClient, Found, Sandbox, Shown};
 use crate::start::Given;
 use crate::wire::{self, Exit, Launch, Report, Stage, Wall};
@@ -87,7 +85,7 @@ impl Outside {
         engines: &dyn Engines,
     ) -> Result<Self, Report> {
         match &sandbox.builder {
-            Builder::Native => Self::native(launch, given),
+            Builder::Native => Self::own(|theirs| inside::copy(launch, given, theirs)),
             Builder::Bubblewrap(program) => {
                 let outside = Self::bubblewrap(program.bytes(), sandbox, Readiness::Untold)?;
                 outside.hand_over(launch, sandbox, given)
@@ -105,37 +103,18 @@ impl Outside {
     /// ready.
     pub fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
         match &sandbox.builder {
-            Builder::Native => {
-                Self::own(|others, theirs| inside::copy_ahead(sandbox, &others, theirs))
-            }
+            Builder::Native => Self::own(|theirs| inside::copy_ahead(sandbox, theirs)),
             Builder::Bubblewrap(program) => Self::bubblewrap(program.bytes(), sandbox, Readiness::Told),
             // Nobody asks for it.
             Builder::Container(_) => Err(Stage::Prepare.in_vain()),
         }
     }
 
-    /// Walls of the launcher's own, around a first process that has its order.
-    fn native(launch: &Launch, given: Given) -> Result<Self, Report> {
-        Self::own(|others, theirs| inside::copy(launch, Given { namespaces: Some(others), ..given }, theirs))
-    }
-
-    /// Walls of the launcher's own while their order is being drawn up: the first process takes it itself, where `control`
-    /// leads, and passes it on.
-    pub fn early(control: &OwnedFd) -> Result<Self, Report> {
-        let orders = rustix::io::fcntl_dupfd_cloexec(control, 3).map_err(Stage::Prepare.failed())?;
-        Self::own(|others, theirs| inside::copy_early(orders, others, theirs))
-    }
-
-    /// Walls of the launcher's own, around a first process that `copy` makes: it gets the ways on which namespaces come and on
-    /// which it is spoken to. A network takes as long to make as a root: the first process makes the one, this one the other.
-    fn own(copy: impl FnOnce(OwnedFd, &OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
-        users::enter()?;
-        let pair = || pair().map_err(Stage::Prepare.failed());
-        let ((status, theirs), (others, to_first)) = (pair()?, pair()?);
-        let first = copy(others, &theirs)?;
-        part_with(first);
-        namespaces::make_others(&to_first);
-        Ok(Self::new(first, status, By::Launcher))
+    /// Walls of the launcher's own, around a first process that `copy` makes: it is spoken to on the way that it gets.
+    fn own(copy: impl FnOnce(&OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
+        Users::own().enter()?;
+        let (status, theirs) = pair().map_err(Stage::Prepare.failed())?;
+        Ok(Self::new(copy(&theirs)?, status, By::Launcher))
     }
 
     fn bubblewrap(program: &[u8], sandbox: &Sandbox, readiness: Readiness) -> Result<Self, Report> {
