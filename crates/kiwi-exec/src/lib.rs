@@ -43,6 +43,7 @@ mod confinement;
 mod container;
 mod environment;
 mod error;
+mod farewell;
 mod hosts;
 mod http;
 mod keyring;

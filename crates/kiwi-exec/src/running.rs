@@ -9,6 +9,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::error::ExecError;
+use crate::farewell;
 use crate::launcher::{Door, Role};
 use crate::orphans::Child;
 use crate::process::Launcher;
@@ -105,7 +106,7 @@ impl Started {
 
     /// Lets it go without orders; it is waited for beside everything else.
     pub fn let_go(self) {
-        see_off(|| self.leave(MARGIN));
+        farewell::beside(|| self.leave(MARGIN));
     }
 
     /// Lets it go without orders, and waits until nothing of it is left.
@@ -202,7 +203,7 @@ impl Running {
         match &report {
             // Whoever inherits it waits for it.
             Some(_) if self.is_last => {}
-            Some(_) => drop(tokio::task::spawn_blocking(move || child.reap())),
+            Some(_) => farewell::after_the_last_word(child),
             None => self.give_up(child).await,
         }
         report
@@ -249,12 +250,7 @@ impl Drop for Running {
     /// Nobody waits for the result any more, but somebody has to wait for the launcher.
     fn drop(&mut self) {
         if let Some(farewell) = self.farewell() {
-            see_off(farewell);
+            farewell::beside(farewell);
         }
     }
-}
-
-/// Waits for a launcher that is leaving, beside everything else. Without a thread only its zombie stays until Kiwi ends.
-fn see_off(farewell: impl FnOnce() + Send + 'static) {
-    let _ = std::thread::Builder::new().name("kiwi-see-off".into()).spawn(farewell);
 }

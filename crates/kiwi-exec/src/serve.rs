@@ -220,7 +220,7 @@ mod tests {
         let mut pipe = Some(Receiver::from_owned_fd(reader.into()).unwrap());
         writer.write_all(b"no such option").unwrap();
         let said = Mutex::default();
-        drain(&mut pipe, &mut [0; 64], &said);
+        drain(&mut pipe, &mut Vec::new(), &said);
         assert_eq!(said.into_inner().unwrap(), b"no such option");
     }
 }

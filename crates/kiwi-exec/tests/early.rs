@@ -1,77 +1,87 @@
-//! A launcher that begins with walls before it has orders: whatever becomes of Kiwi or of itself meanwhile, nothing stays.
+//! A launcher that is the first process of its sandbox, and begins with walls before it has orders: whatever becomes of Kiwi
+//! or of itself meanwhile, nothing stays.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-#![expect(clippy::disallowed_methods, reason = "somebody has to start the launcher")]
 
 mod support;
 
+use kiwi_launcher::inside::{Users, early};
+use kiwi_launcher::kernel::processes::{Part, Program};
 use kiwi_launcher::procfs::{all, below};
 use kiwi_launcher::wire::{Opening, Raw, frame};
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, test_kill_process, waitpid};
+use std::ffi::CString;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
 use support::{example, wait_until};
 
-/// A launcher, its first process, and where its orders come from.
-fn begin() -> (Child, Pid, UnixStream) {
-    let (orders, theirs) = UnixStream::pair().unwrap();
-    let launcher = Command::new(example("launcher"))
-        .args(["__launch", kiwi_launcher::WALLED])
-        .env_clear()
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .spawn()
-        .unwrap();
-    let pid = Pid::from_raw(launcher.id().cast_signed()).unwrap();
-    wait_until("the first process is there", || !below(&[pid], &all()).is_empty());
-    let first = below(&[pid], &all()).first().unwrap().pid;
-    (launcher, first, orders)
+/// A launcher, who makes its network, and where its orders come from.
+struct Begun {
+    launcher: Pid,
+    helper: Pid,
+    orders: UnixStream,
 }
 
-fn wait_until_gone(first: Pid) {
-    wait_until("the first process is gone", || test_kill_process(first).is_err());
+impl Begun {
+    fn new() -> Self {
+        let (orders, theirs) = UnixStream::pair().unwrap();
+        let path = CString::new(example("launcher").as_os_str().as_bytes()).unwrap();
+        let [user, group] = Users::own().words();
+        let words = ["kiwi", "__launch", early::ROLE, &user, &group];
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let program = Program {
+            path,
+            arguments: words.iter().map(|word| CString::new(*word).unwrap()).collect(),
+            environment: Vec::new(),
+            part: Part::Launcher {
+                streams: [theirs.as_fd(), null.as_fd(), null.as_fd()],
+                first_in: Some(early::BORN_IN),
+            },
+        };
+        let launcher = program.start().unwrap();
+        wait_until("somebody makes a network", || !below(&[launcher], &all()).is_empty());
+        let helper = below(&[launcher], &all()).first().unwrap().pid;
+        Self { launcher, helper, orders }
+    }
+
+    /// How the launcher ended; nobody else is left then.
+    fn end(&self) -> WaitStatus {
+        let (_, status) = waitpid(Some(self.launcher), WaitOptions::empty()).unwrap().unwrap();
+        assert!(test_kill_process(self.helper).is_err(), "the launcher takes everybody along");
+        status
+    }
 }
 
 #[test]
 fn without_orders_it_leaves() {
-    let (mut launcher, first, orders) = begin();
-    drop(orders);
-    assert!(launcher.wait().unwrap().success());
-    wait_until_gone(first);
+    let begun = Begun::new();
+    begun.orders.shutdown(std::net::Shutdown::Both).unwrap();
+    assert_eq!(begun.end().exit_status(), Some(0));
 }
 
+/// It could not remove one: Kiwi asks others.
 #[test]
-fn it_removes_the_folder_it_was_told_of() {
-    let home = tempfile::tempdir().unwrap();
-    let folder = home.path().join("snapshot");
-    let (mut launcher, first, mut orders) = begin();
-    let opening = frame(&Opening { snapshot: Some(Raw::of(&folder)) }).unwrap();
-    orders.write_all(&opening).unwrap();
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("file"), "").unwrap();
-    drop(orders);
-    assert!(launcher.wait().unwrap().success());
-    wait_until_gone(first);
-    assert!(!folder.exists());
+fn it_serves_nothing_that_leaves_a_folder() {
+    let mut begun = Begun::new();
+    let opening = frame(&Opening { snapshot: Some(Raw::of("/none")) }).unwrap();
+    begun.orders.write_all(&opening).unwrap();
+    assert_eq!(begun.end().exit_status(), Some(1));
 }
 
 #[test]
 fn what_is_no_order_ends_it() {
-    let (mut launcher, first, mut orders) = begin();
-    orders.write_all(&[1, 0, 0, 0, 255]).unwrap();
-    assert!(!launcher.wait().unwrap().success());
-    wait_until_gone(first);
-    assert_eq!(orders.read(&mut [0]).unwrap(), 0);
+    let mut begun = Begun::new();
+    begun.orders.write_all(&[1, 0, 0, 0, 255]).unwrap();
+    assert_eq!(begun.end().exit_status(), Some(1));
+    // It was closed with something unread, or with nothing.
+    assert!(begun.orders.read(&mut [0]).map_or(true, |count| count == 0));
 }
 
-/// The first process may have taken the order; then nobody else can tell Kiwi that it is lost.
 #[test]
-fn without_its_launcher_the_first_process_leaves() {
-    let (mut launcher, first, mut orders) = begin();
-    launcher.kill().unwrap();
-    launcher.wait().unwrap();
-    orders.write_all(&frame(&Opening { snapshot: None }).unwrap()).unwrap();
-    wait_until_gone(first);
-    // It was closed with something unread, or with nothing.
-    assert!(orders.read(&mut [0]).map_or(true, |count| count == 0));
+fn whoever_kills_it_ends_all() {
+    let mut begun = Begun::new();
+    begun.orders.write_all(&frame(&Opening { snapshot: None }).unwrap()).unwrap();
+    kill_process(begun.launcher, Signal::KILL).unwrap();
+    assert_eq!(begun.end().terminating_signal(), Some(Signal::KILL.as_raw()));
 }

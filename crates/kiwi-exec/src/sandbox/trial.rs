@@ -120,7 +120,8 @@ fn clear(memory: &Path) {
 fn name((door, bubblewrap): &Asked) -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let programs = [Some(&door.kiwi), door.instead.as_ref(), bubblewrap.as_ref()];
-    let programs: Vec<Value> = programs.into_iter().flatten().map(|it| of_program(it)).collect::<Option<_>>()?;
+    let programs: Vec<Value> =
+        programs.into_iter().flatten().map(|it| of_program(it)).collect::<Option<_>>()?;
     let user = rustix::process::geteuid().as_raw();
     Some(named(&json!({"boot": boot, "programs": programs, "user": user})))
 }

@@ -151,7 +151,13 @@ impl Scene {
 
     /// Something of the host, readable, if it is there.
     fn host(&mut self, path: &Path) {
-        let Ok(from) = fs::canonicalize(path) else { return };
+        if let Ok(from) = fs::canonicalize(path) {
+            self.host_from(path, from);
+        }
+    }
+
+    /// The same, by its own name.
+    fn host_from(&mut self, path: &Path, from: PathBuf) {
         // Where only entries may be made it cannot be read without this, and mounted on itself it makes nothing.
         if matches!(self.host_around(path), Some(Sight::Entries)) && from == path {
             self.0.entry(from.clone()).or_insert(Sight::Bind { from, write: false });
@@ -165,7 +171,9 @@ impl Scene {
         let is_small = |file: fs::Metadata| file.is_file() && file.len() <= system::SMALL;
         match fs::canonicalize(path) {
             Ok(from) if fs::metadata(&from).is_ok_and(is_small) => self.offer(path, Sight::Copy(from)),
-            _ => self.host(path),
+            Ok(from) => self.host_from(path, from),
+            // It is not there.
+            Err(_) => {}
         }
     }
 

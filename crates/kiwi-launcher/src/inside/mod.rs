@@ -139,13 +139,7 @@ enum Keeper {
 }
 
 /// The whole life of the first process.
-fn live(
-    standing: Standing,
-    launch: &Launch,
-    given: Given,
-    control: &OwnedFd,
-    keeper: Keeper,
-) -> Result<()> {
+fn live(standing: Standing, launch: &Launch, given: Given, control: &OwnedFd, keeper: Keeper) -> Result<()> {
     let report = match begin(standing, launch, given) {
         Ok(tool) => {
             let grace = Duration::from_millis(launch.grace_ms);

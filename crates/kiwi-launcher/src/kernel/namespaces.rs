@@ -13,14 +13,22 @@ use super::raw::{call, number};
 pub struct Namespaces(usize);
 
 impl Namespaces {
+    /// What is mounted where.
     pub const MOUNTS: Self = Self(0x0002_0000);
+    /// Where in the tree of control groups it seems to be.
     pub const CONTROL_GROUPS: Self = Self(0x0200_0000);
+    /// The name of the host.
     pub const NAMES: Self = Self(0x0400_0000);
+    /// Message queues and shared memory.
     pub const QUEUES: Self = Self(0x0800_0000);
+    /// Who is who, and what may be done.
     pub const USERS: Self = Self(0x1000_0000);
+    /// Which processes there are.
     pub const PROCESSES: Self = Self(0x2000_0000);
+    /// Devices, addresses, ports.
     pub const NETWORK: Self = Self(0x4000_0000);
 
+    /// Both.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -87,9 +87,6 @@ impl Program<'_> {
             kept.end();
         }
         let child = pid(number?)?;
-        if let Some(kept) = told.kept {
-            kept.end_inherited(child);
-        }
         match told.refused {
             None => Ok(child),
             Some(errno) => {
@@ -120,9 +117,8 @@ extern "C" fn begin(told: usize) -> ! {
 }
 
 fn become_it(told: &Told<'_>) -> Result<()> {
-    // This process stays where it is until it has begun its program: the kernel takes the opportunity to move it.
     if let Some(kept) = told.kept {
-        kept.end();
+        kept.stay_instead();
     }
     match told.program.part {
         Part::Launcher { streams: [stdin, stdout, stderr], first_in } => {

@@ -24,32 +24,37 @@ pub fn part_with(process: Pid) {
 pub(crate) struct Kept {
     process: Pid,
     all: CpuSet,
+    /// All but the one where this was found out.
+    others: CpuSet,
 }
 
 impl Kept {
     /// Keeps this process here. Another that it makes and waits for begins soonest where it was itself, because no other
     /// processor has to be woken.
     pub fn here() -> Option<Self> {
+        let (here, kept) = Self::find(rustix::thread::gettid())?;
         let mut only = CpuSet::new();
-        only.set(here()?);
-        Self::on(None, |_| only)
+        only.set(here);
+        kept.on(&only)
     }
 
     fn off(process: Pid) -> Option<Self> {
-        let here = here()?;
-        Self::on(Some(process), |all| {
-            let mut others = all;
-            others.unset(here);
-            // With one processor there is no other.
-            if others.count() > 0 { others } else { all }
-        })
+        let (_, kept) = Self::find(process)?;
+        kept.on(&kept.others)
+    }
+
+    fn find(process: Pid) -> Option<(usize, Self)> {
+        let (here, all) = (here()?, sched_getaffinity(Some(process)).ok()?);
+        let mut others = all;
+        others.unset(here);
+        // With one processor there is no other.
+        let others = if others.count() > 0 { others } else { all };
+        Some((here, Self { process, all, others }))
     }
 
     /// Nothing where something is refused: then it only takes longer.
-    fn on(process: Option<Pid>, choose: impl FnOnce(CpuSet) -> CpuSet) -> Option<Self> {
-        let all = sched_getaffinity(process).ok()?;
-        sched_setaffinity(process, &choose(all)).ok()?;
-        Some(Self { process: process.unwrap_or_else(rustix::thread::gettid), all })
+    fn on(self, processors: &CpuSet) -> Option<Self> {
+        sched_setaffinity(Some(self.process), processors).ok().map(|()| self)
     }
 
     /// Lets go of it.
@@ -57,9 +62,13 @@ impl Kept {
         let _ = sched_setaffinity(Some(self.process), &self.all);
     }
 
-    /// Lets go of another process, which was made by one that was kept.
-    pub fn end_inherited(&self, process: Pid) {
-        let _ = sched_setaffinity(Some(process), &self.all);
+    /// For a process that was made by one that is kept and waits: this one stays, the other goes on elsewhere, and both may
+    /// run where they could before. Who waits can still count as somebody who is at work here, and a process that begins a
+    /// program is moved to where nobody is.
+    pub fn stay_instead(&self) {
+        let _ = sched_setaffinity(Some(self.process), &self.others);
+        self.end();
+        let _ = sched_setaffinity(None, &self.all);
     }
 }
 

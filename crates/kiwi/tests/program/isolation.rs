@@ -242,7 +242,11 @@ fn that_walls_can_be_built_is_found_out_once() {
     std::fs::write(&no, "").unwrap();
     let (refused, count) = starts(&["run", "who", "--json"]);
     let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
-    assert_eq!((refused.code, &said["error"]["kind"], count), (3, &json!("sandbox_unavailable"), 1), "{said}");
+    assert_eq!(
+        (refused.code, &said["error"]["kind"], count),
+        (3, &json!("sandbox_unavailable"), 1),
+        "{said}"
+    );
     assert!(said["error"]["message"].as_str().unwrap().contains("not today"), "{said}");
     expect("__launch walled", 1);
     std::fs::remove_file(&no).unwrap();
