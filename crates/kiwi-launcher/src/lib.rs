@@ -11,7 +11,8 @@
 //! It must not trust the tool: the tool may kill it, stop it or fill its pipes, and Kiwi has an answer to each.
 //!
 //! In a sandbox there is a second one, the first process of the sandbox ([`inside`]): a copy of the launcher, or, where
-//! `bwrap` or a container engine builds the walls, the same program with a second argument.
+//! `bwrap` or a container engine builds the walls, the same program with a second argument. Where nobody has to stay
+//! outside, the launcher is that process itself ([`inside::early`]).
 //!
 //! Read first: [`wire::Launch`] (what is to be done), [`main`] (how), [`plan::Sandbox`] (behind which walls).
 #![cfg_attr(not(test), no_std)]

@@ -29,6 +29,7 @@ impl Namespaces {
     pub const NETWORK: Self = Self(0x4000_0000);
 
     /// Both.
+    #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

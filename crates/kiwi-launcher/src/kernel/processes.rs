@@ -237,7 +237,7 @@ extern "C" fn help(task: usize) -> ! {
     task.outcome.store(outcome, Ordering::Release);
     let _ = futex::wake(&task.outcome, futex::Flags::PRIVATE, 1);
     loop {
-        pause(Duration::from_secs(3600));
+        pause(Duration::from_hours(1));
     }
 }
 
