@@ -319,10 +319,13 @@ impl Tool {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
-            // A tool that ended in the same moment has ended by itself.
-            let [endings, control] = &fds;
-            if endings.revents().is_empty() && !control.revents().is_empty() {
-                return Ok(Report::Cancelled);
+            let [_, control] = &fds;
+            if !control.revents().is_empty() {
+                // A tool that ended in the same moment has ended by itself.
+                let mut exit = None;
+                let is_alone = self.reap(|ended| exit = Some(ended));
+                let exit = exit.or(ended.map(|(exit, _)| exit)).filter(|_| is_alone);
+                return Ok(exit.map_or(Report::Cancelled, Report::Ended));
             }
             // Who has ended is asked above.
             while rustix::io::read(&self.endings, &mut [0_u8; SIGNAL]).is_ok() {}

@@ -201,6 +201,20 @@ fn an_authenticated_request_goes_where_its_manifest_says_at_every_level_with_a_n
     assert_eq!(run("unlisted", "sandboxed").2, "denied");
 }
 
+/// Where the system gives nobody namespaces of their own, nobody builds walls, and nothing runs without them.
+#[test]
+fn without_namespaces_nothing_runs_behind_walls() {
+    let env = TestEnvironment::new();
+    bash(&env, "who", "isolation: restricted", "echo ran");
+    let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" run who --json";
+    let words = ["--user", "--map-root-user", "sh", "-c", none, env!("CARGO_BIN_EXE_kiwi")];
+    let refused = ran(&env.start("unshare", &words).output().unwrap());
+    let said: serde_json::Value = serde_json::from_str(&refused.stdout).expect(&refused.stderr);
+    assert_eq!((refused.code, &said["error"]["kind"]), (3, &json!("sandbox_unavailable")), "{said}");
+    let message = said["error"]["message"].as_str().unwrap();
+    assert!(message.contains("bwrap") && message.contains("without it"), "{message}");
+}
+
 /// A `bwrap` that counts how often it is started, and refuses where it is told to.
 #[test]
 fn that_walls_can_be_built_is_found_out_once() {
