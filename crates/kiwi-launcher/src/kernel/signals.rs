@@ -46,9 +46,9 @@ pub(crate) fn end_by_pipes() {
     // What to do (as ever), with which flags, by which way back, with which others held back.
     let ordinary = [0_u64; 4];
     let pipe = raw::descriptor(Signal::PIPE.as_raw());
+    let words = [pipe, ordinary.as_ptr().expose_provenance(), 0, SET, 0, 0];
     // SAFETY: the kernel reads one action, which outlives the call, and writes none.
-    let _ =
-        unsafe { call(number::RT_SIGACTION, [pipe, ordinary.as_ptr().expose_provenance(), 0, SET, 0, 0]) };
+    let _ = unsafe { call(number::RT_SIGACTION, words) };
 }
 
 /// Holds these signals back from this thread, and no others. Answers which were held back before.

@@ -262,7 +262,7 @@ fn that_walls_can_be_built_is_found_out_once() {
         "{said}"
     );
     assert!(said["error"]["message"].as_str().unwrap().contains("not today"), "{said}");
-    expect("__launch walled", 1);
+    expect("__launch", 1);
     std::fs::remove_file(&no).unwrap();
     expect("__launch inside", 2);
     // Who asks what works here wants to know it now.

@@ -197,7 +197,11 @@ fn with(fault: Fault, subject: &Subject, variables: &[(&str, &str)]) -> Value {
             let stopping = env.tmp().join("stopping");
             std::fs::write(
                 &stopping,
-                format!("#!/bin/sh\nkill -STOP $$\nexec {} \"$@\"\n", host.kiwi.display()),
+                // The first process of a namespace cannot stop itself.
+                format!(
+                    "#!/bin/sh\nkill -STOP $$\nwhile [ $$ = 1 ]; do sleep 1; done\nexec {} \"$@\"\n",
+                    host.kiwi.display()
+                ),
             )
             .unwrap();
             std::fs::set_permissions(&stopping, std::fs::Permissions::from_mode(0o755)).unwrap();
