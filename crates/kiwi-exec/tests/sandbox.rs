@@ -3,6 +3,7 @@
 mod support;
 
 use kiwi_exec::{Backend, ExecError, Exit, Process, Unwatched};
+use kiwi_launcher::inside::Users;
 use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -277,6 +278,18 @@ fn every_wall_stands() {
         let said = bench.output(walled(shell(status), &wall));
         let none = "0".repeat(16);
         assert_eq!(said, format!("CapEff:{none}CapBnd:{none}NoNewPrivs:1Seccomp:2"), "{wall:?}");
+    }
+}
+
+/// Nobody stands between it and Kiwi.
+#[test]
+fn the_launcher_of_walls_built_anew_is_the_first_process_behind_them() {
+    let bench = Bench::new();
+    let [user, group] = Users::own().words();
+    let expected = format!("__launch walled {user} {group}");
+    for level in LEVELS {
+        let said = bench.output(walled(shell("tr '\\0' ' ' < /proc/1/cmdline"), &(level, Backend::Native)));
+        assert!(said.trim_end().ends_with(&expected), "{level:?} {said}");
     }
 }
 
