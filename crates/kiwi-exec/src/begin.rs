@@ -92,7 +92,7 @@ pub struct Ordered {
     launch: Launch,
     level: Isolation,
     cwd: PathBuf,
-    /// What `bwrap` was asked for because of, where it was.
+    /// What said that `bwrap` works here, where it was asked to build the walls.
     trial: Option<Trial>,
 }
 
