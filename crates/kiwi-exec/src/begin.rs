@@ -15,7 +15,7 @@ use crate::process::{Launcher, Package, Process};
 use crate::refused::Refused;
 use crate::running::{Pipes, Running, Started};
 use crate::sandbox::{self, Builder, Hosts, Proxy, Trial};
-use crate::snapshot::{Snapshot, random_name};
+use crate::snapshot::{Snapshot, open_around, random_name};
 use crate::spare::Walls;
 use kiwi_launcher::wire::{self, Launch, Opening, Raw, Stage, Wall};
 
@@ -25,13 +25,27 @@ pub enum Input {
     Nothing,
     /// These bytes, and then it ends.
     Bytes(Vec<u8>),
-    /// What comes through this pipe.
+    /// What can be read from this.
     Pipe(OwnedFd),
 }
 
 impl Input {
     pub fn of(bytes: &[u8]) -> Self {
         if bytes.is_empty() { Self::Nothing } else { Self::Bytes(bytes.to_vec()) }
+    }
+
+    /// Puts its bytes where the tool can read them.
+    fn seal(&mut self) -> Result<(), ExecError> {
+        if let Self::Bytes(bytes) = self {
+            *self = Self::Pipe(sealed_stdin(bytes)?);
+        }
+        Ok(())
+    }
+
+    /// As the tool is given it.
+    fn open(mut self) -> Result<Option<OwnedFd>, ExecError> {
+        self.seal()?;
+        Ok(if let Self::Pipe(pipe) = self { Some(pipe) } else { None })
     }
 }
 
@@ -65,15 +79,11 @@ enum Way {
 }
 
 impl Way {
-    fn of(process: &Process, placement: &Placement, builder: Option<&Builder>) -> Self {
+    fn of(process: &Process, builder: Option<&Builder>) -> Self {
         match builder {
             Some(Builder::Container(_)) => Self::ThroughKiwi,
-            // What is to be born in a group is not there before the group, and who is behind walls removes no folder.
-            Some(Builder::Native)
-                if !process.confinement.limits.need_group() && placement.snapshot().is_none() =>
-            {
-                Self::Walled
-            }
+            // What is to be born in a group is not there before the group.
+            Some(Builder::Native) if !process.confinement.limits.need_group() => Self::Walled,
             _ => Self::Plain,
         }
     }
@@ -114,20 +124,24 @@ impl Launcher {
         asked: Asked<'_>,
         mut cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Begun, ExecError> {
-        let Asked { process, input, held, ahead } = asked;
+        let Asked { process, mut input, held, ahead } = asked;
         let hosts = Hosts::parse(&process.confinement.network.hosts)?;
         let builder = tokio::select! {
             builder = sandbox::choose(self, &process) => builder?,
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
         let Process { isolation: level, .. } = process;
-        let spare = if ahead.is_none() { self.spare(&process, builder.as_ref()).await? } else { None };
+        let spare = if ahead.is_none() {
+            self.spare(&process, builder.as_ref(), &mut input).await?
+        } else {
+            None
+        };
         let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
             (running, pipes, Ok(order), true)
         } else {
             let placement = Placement::decide(&process, &self.scratch)?;
             // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
-            let way = Way::of(&process, &placement, builder.as_ref());
+            let way = Way::of(&process, builder.as_ref());
             let started = match ahead {
                 // Who was started before it was known what for speaks to no engine.
                 Some(ahead) if way == Way::ThroughKiwi => {
@@ -157,8 +171,11 @@ impl Launcher {
             // From here on the launcher knows the folder and removes it, whatever becomes of Kiwi. While it is still
             // being loaded, the files are put in place.
             if !is_open {
-                running.tell(&opening(&placement)?, &[]).await?;
+                let (opening, around) = opening(&placement)?;
+                let around: Vec<BorrowedFd<'_>> = around.iter().map(AsFd::as_fd).collect();
+                running.tell(&opening, &around).await?;
             }
+            let stdin = input.open()?;
             let Placed { snapshot, sealed } = tokio::select! {
                 placed = place(placement, packages) => placed?,
                 () = &mut cancel => return Err(ExecError::Cancelled),
@@ -170,11 +187,6 @@ impl Launcher {
                 running.folders.push(Snapshot::new(engine.folder.as_path().to_owned()));
             }
             launch.files = sealed.len();
-            let stdin = match input {
-                Input::Nothing => None,
-                Input::Bytes(bytes) => Some(sealed_stdin(&bytes)?),
-                Input::Pipe(pipe) => Some(pipe),
-            };
             let has_proxy = launch.sandbox.as_ref().is_some_and(|sandbox| sandbox.proxy);
             let proxy = if has_proxy { Some(Proxy::start(hosts)?) } else { None };
             let (proxy, channel) = proxy.unzip();
@@ -218,6 +230,7 @@ impl Launcher {
         &self,
         process: &Process,
         builder: Option<&Builder>,
+        input: &mut Input,
     ) -> Result<Option<(Running, Pipes, Order)>, ExecError> {
         let sockets = process.isolation == Isolation::Sandboxed;
         let walls = builder.map(|builder| Walls { builder: builder.clone(), sockets });
@@ -236,15 +249,21 @@ impl Launcher {
                 return other.map(|_| None);
             }
         };
-        let (mut running, pipes) = Running::adopt(self, spare.open(&opening, call))?;
+        let (opening, around) = opening;
+        let (mut running, pipes) = Running::adopt(self, spare.open(&opening, around.as_ref(), call))?;
+        // While it wakes up.
+        input.seal()?;
         // One that was ended in this moment has started nothing. It may still remove the folder it was told about, so the
         // next one gets another.
         Ok(running.answers().await.then_some((running, pipes, order)))
     }
 }
 
-fn opening(placement: &Placement) -> Result<Vec<u8>, ExecError> {
-    framed(&Opening { snapshot: placement.snapshot().map(Raw::of) })
+/// What is said of the folder of the run, and the folder it will be made in.
+fn opening(placement: &Placement) -> Result<(Vec<u8>, Option<OwnedFd>), ExecError> {
+    let folder = placement.snapshot().and_then(Path::file_name).map(Raw::of);
+    let around = placement.snapshot().and_then(Path::parent).map(open_around).transpose()?;
+    Ok((framed(&Opening { folder })?, around))
 }
 
 async fn place(placement: Placement, packages: Vec<Package>) -> Result<Placed, ExecError> {

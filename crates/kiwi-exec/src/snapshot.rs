@@ -1,7 +1,10 @@
 //! A private copy of packages for one run.
 
 use kiwi_launcher::folder::remove_tree;
+use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -24,8 +27,8 @@ impl Snapshot {
 
     /// Makes the folder. It must not exist: an existing one belongs to somebody else.
     pub fn create(&self) -> Result<(), ExecError> {
-        if let Some(parent) = self.path.parent() {
-            private_folder(true).create(parent).map_err(ExecError::io("make the scratch folder"))?;
+        if let Some(around) = self.path.parent() {
+            make_around(around)?;
         }
         private_folder(false).create(&self.path).map_err(ExecError::io("make a private folder for the run"))
     }
@@ -67,6 +70,18 @@ impl Drop for Snapshot {
         // Whatever the tool did to its permissions.
         remove_tree(self.path.as_path().as_os_str().as_bytes());
     }
+}
+
+/// The folder that private folders are made in, made if need be.
+pub fn open_around(scratch: &Path) -> Result<OwnedFd, ExecError> {
+    make_around(scratch)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(scratch, flags, Mode::empty()).map_err(io::Error::from);
+    opened.map_err(ExecError::io("open the scratch folder"))
+}
+
+fn make_around(scratch: &Path) -> Result<(), ExecError> {
+    private_folder(true).create(scratch).map_err(ExecError::io("make the scratch folder"))
 }
 
 /// Where the private folder of a run lies that has this name.

@@ -7,7 +7,7 @@ mod support;
 use kiwi_launcher::inside::{Users, early};
 use kiwi_launcher::kernel::processes::{Part, Program};
 use kiwi_launcher::procfs::{all, below};
-use kiwi_launcher::wire::{Opening, Raw, frame};
+use kiwi_launcher::wire::{Opening, Raw, frame, send};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, test_kill_process, waitpid};
 use std::ffi::CString;
 use std::io::{Read, Write};
@@ -60,11 +60,27 @@ fn without_orders_it_leaves() {
     assert_eq!(begun.end().exit_status(), Some(0));
 }
 
-/// It could not remove one: Kiwi asks others.
+/// It cannot see it any more, but it has a hold of the folder around it.
 #[test]
-fn it_serves_nothing_that_leaves_a_folder() {
+fn the_folder_of_the_run_goes_with_it() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = frame(&Opening { folder: Some(Raw::of("run")) }).unwrap();
+    let begun = Begun::new();
+    let around = std::fs::File::open(root.path()).unwrap();
+    assert_eq!(send(&begun.orders, &opening, &[around.as_fd()]).unwrap(), opening.len());
+    std::fs::create_dir_all(root.path().join("run/deeper")).unwrap();
+    std::fs::write(root.path().join("run/deeper/file"), "").unwrap();
+    std::fs::write(root.path().join("another"), "").unwrap();
+    begun.orders.shutdown(std::net::Shutdown::Both).unwrap();
+    assert_eq!(begun.end().exit_status(), Some(0));
+    let left: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["another"]);
+}
+
+#[test]
+fn a_folder_that_it_has_no_hold_of_is_none_of_its() {
     let mut begun = Begun::new();
-    let opening = frame(&Opening { snapshot: Some(Raw::of("/none")) }).unwrap();
+    let opening = frame(&Opening { folder: Some(Raw::of("run")) }).unwrap();
     begun.orders.write_all(&opening).unwrap();
     assert_eq!(begun.end().exit_status(), Some(1));
 }
@@ -81,7 +97,7 @@ fn what_is_no_order_ends_it() {
 #[test]
 fn whoever_kills_it_ends_all() {
     let mut begun = Begun::new();
-    begun.orders.write_all(&frame(&Opening { snapshot: None }).unwrap()).unwrap();
+    begun.orders.write_all(&frame(&Opening { folder: None }).unwrap()).unwrap();
     kill_process(begun.launcher, Signal::KILL).unwrap();
     assert_eq!(begun.end().terminating_signal(), Some(Signal::KILL.as_raw()));
 }

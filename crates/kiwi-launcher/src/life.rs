@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, Result};
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::folder::remove_tree;
+use crate::folder::{Folder, remove_tree};
 use crate::group::Group;
 use crate::inside::Readiness;
 use crate::kernel::clock::Moment;
@@ -17,7 +17,7 @@ use crate::kernel::signals;
 use crate::memory::keep_memory_private;
 use crate::outside::{Engines, Outside};
 use crate::start::{self, Given};
-use crate::wire::{self, Exit, Launch, Opening, Raw, Report, Stage};
+use crate::wire::{self, Exit, Launch, Opening, Report, Stage};
 use crate::{ending, inside, limits, spare};
 
 /// The first argument by which a program knows that it is to be the launcher.
@@ -31,7 +31,10 @@ pub fn main(words: &[&[u8]], engines: &dyn Engines) -> Result<()> {
     match role {
         None => obey(&settle()?, engines, Prepared::Nothing),
         Some(role) if role == inside::early::ROLE.as_bytes() => inside::early::serve(rest),
-        Some(role) if role == spare::ROLE.as_bytes() => spare::serve(engines),
+        Some(role) if role == spare::ROLE.as_bytes() => match rest.split_first() {
+            Some((role, rest)) if *role == inside::early::ROLE.as_bytes() => inside::ahead::serve(rest),
+            _ => spare::serve(engines),
+        },
         Some(role) if role == inside::ROLE_CONTAINED.as_bytes() => {
             inside::serve_contained(rest.first().copied().unwrap_or_default())
         }
@@ -61,21 +64,10 @@ pub enum Prepared {
     Spare(Option<Outside>),
 }
 
-/// A private folder of the run, if it has one, which goes away with the launcher's work.
-struct Folder(Option<Raw>);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            remove_tree(folder.bytes());
-        }
-    }
-}
-
 /// Takes its orders and does what they say.
 pub fn obey(control: &OwnedFd, engines: &dyn Engines, prepared: Prepared) -> Result<()> {
-    let Some((opening, _)) = wire::receive::<Opening>(control)? else { return Ok(()) };
-    let folder = Folder(opening.snapshot);
+    let Some((opening, descriptors)) = wire::receive::<Opening>(control)? else { return Ok(()) };
+    let folder = Folder::of(opening, descriptors)?;
     if let Prepared::Spare(outside) = &prepared {
         if outside.as_ref().is_some_and(Outside::has_spoken) {
             return Ok(());

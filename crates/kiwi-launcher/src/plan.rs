@@ -22,7 +22,7 @@ pub struct Sandbox {
     /// Whether the tool may make sockets. They lead nowhere but to the proxy.
     pub sockets: bool,
     /// What it may ask of the kernel.
-    pub filter: Filter,
+    pub filters: Filters,
     /// Whether a descriptor for the proxy's listener comes with the launch.
     pub proxy: bool,
     /// What is visible inside, parents before children.
@@ -76,6 +76,16 @@ impl Sandbox {
 
 /// Device and number of something of the host; nothing for what is not of the host.
 pub type Found = Option<(u64, u64)>;
+
+/// Two filters of system calls, of which both must agree. To put one in force takes a tenth of a millisecond, so the greater
+/// part is when there is time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filters {
+    /// Does not hinder those who are still building walls.
+    pub early: Filter,
+    /// Refuses what only they need.
+    pub last: Filter,
+}
 
 /// A filter of system calls, as the launcher is told of it: Kiwi has time to write it down while its launcher starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,7 +281,7 @@ mod tests {
         Sandbox {
             builder,
             sockets: false,
-            filter: Filter::of(&[]),
+            filters: Filters { early: Filter::of(&[]), last: Filter::of(&[]) },
             proxy: false,
             view: view.to_vec(),
             found: Vec::new(),

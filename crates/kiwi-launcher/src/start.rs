@@ -47,7 +47,9 @@ pub fn start(
     given: &mut Given,
     confine: impl FnOnce() -> core::result::Result<(), Report>,
 ) -> core::result::Result<Pid, Report> {
-    let paths = pass_on(&given.files).map_err(Stage::Prepare.failed())?;
+    let files = pass_on(&given.files).map_err(Stage::Prepare.failed())?;
+    given.files.clear();
+    let paths: Vec<_> = files.iter().map(path).collect();
     // Ours no longer: who writes to it must learn when the tool has closed it.
     let stdin = match given.stdin.take() {
         Some(stdin) => stdin,
@@ -60,15 +62,19 @@ pub fn start(
     begin(&program).map_err(Stage::Start.failed())
 }
 
-/// Lets the tool inherit these, and says where it will find them.
-fn pass_on(files: &[OwnedFd]) -> Result<Vec<Vec<u8>>> {
-    files
-        .iter()
-        .map(|file| {
-            rustix::io::fcntl_setfd(file, FdFlags::empty())?;
-            Ok(format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes())
-        })
-        .collect()
+/// Lets the tool inherit these. Their numbers say nothing of what else this process has open.
+fn pass_on(files: &[OwnedFd]) -> Result<Vec<OwnedFd>> {
+    const FIRST: i32 = 10;
+    let pass_on = |file: &OwnedFd| {
+        let file = rustix::io::fcntl_dupfd_cloexec(file, FIRST)?;
+        rustix::io::fcntl_setfd(&file, FdFlags::empty()).map(|()| file)
+    };
+    files.iter().map(pass_on).collect()
+}
+
+/// Where the tool will find it.
+fn path(file: &OwnedFd) -> Vec<u8> {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
 }
 
 fn program<'a>(launch: &Launch, paths: &[Vec<u8>], stdin: BorrowedFd<'a>) -> Result<Program<'a>> {

@@ -4,8 +4,9 @@
 //! (descriptors travel with its first byte); the launcher answers with one [`Report`]. Nothing else is ever sent, so
 //! to the launcher a readable socket after the launch can only mean that the other end has closed.
 //!
-//! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing, and says `()` when it has; it says so
-//! once more when it has got the opening, and only then it gets the launch.
+//! A spare is told before that what it is to have ready, a [`Sandbox`] or nothing (where it is to be behind the launcher's own
+//! walls, with a descriptor that tells of the host's mounts), and says `()` when it has; it says so once more when it has
+//! got the opening, and only then it gets the launch.
 
 use alloc::string::String;
 use alloc::vec;
@@ -31,8 +32,8 @@ const LARGEST_FRAME: u32 = 64 << 20;
 /// Said before anything lies on disk, so that the launcher can clean up even if Kiwi dies while writing.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Opening {
-    /// The folder Kiwi is about to make for this run.
-    pub snapshot: Option<Raw>,
+    /// What the folder is called that Kiwi is about to make for this run. The one it is made in comes as a descriptor.
+    pub folder: Option<Raw>,
 }
 
 /// Everything the launcher needs to start the tool.

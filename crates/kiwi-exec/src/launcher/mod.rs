@@ -46,20 +46,28 @@ pub enum Role {
     Spare,
     /// The first process of a sandbox.
     First,
+    /// One that has its walls ready and waits for orders.
+    SpareFirst,
 }
 
 impl Role {
     /// By what it knows that.
     fn words(self) -> Vec<String> {
-        match self {
-            Self::Plain => Vec::new(),
-            Self::Spare => vec![spare::ROLE.to_owned()],
-            Self::First => [early::ROLE.to_owned()].into_iter().chain(Users::own().words()).collect(),
-        }
+        let spare = self.is_spare().then_some(spare::ROLE).map(str::to_owned);
+        let first = self.is_first().then(|| [early::ROLE.to_owned()].into_iter().chain(Users::own().words()));
+        spare.into_iter().chain(first.into_iter().flatten()).collect()
+    }
+
+    const fn is_spare(self) -> bool {
+        matches!(self, Self::Spare | Self::SpareFirst)
+    }
+
+    const fn is_first(self) -> bool {
+        matches!(self, Self::First | Self::SpareFirst)
     }
 
     fn first_in(self) -> Option<Namespaces> {
-        (self == Self::First).then_some(early::BORN_IN)
+        self.is_first().then_some(early::BORN_IN)
     }
 }
 

@@ -2,7 +2,17 @@
 
 use nix::libc;
 
-/// Tracing and other processes' memory; mounts and roots; keys; the kernel's programs, counters, modules and clocks;
+/// What building walls takes, and nobody behind them needs: mounts, and entering what others have made.
+pub const BUILDING: [libc::c_long; 6] = [
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+];
+
+/// Tracing and other processes' memory; other ways to mounts and roots; keys; the kernel's programs, counters, modules and clocks;
 /// asynchronous calls, which pass this filter by; files by number, which pass every path rule by.
 pub const REFUSED: &[libc::c_long] = &[
     libc::SYS_ptrace,
@@ -11,19 +21,13 @@ pub const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_madvise,
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
-    libc::SYS_mount,
-    libc::SYS_umount2,
     libc::SYS_pivot_root,
     libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fspick,
-    libc::SYS_mount_setattr,
     libc::SYS_unshare,
-    libc::SYS_setns,
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -84,8 +88,10 @@ pub const REFUSED_WITHOUT_SOCKETS: &[libc::c_long] = &[
     libc::SYS_accept4,
 ];
 
-/// Calls whose arguments a filter cannot see. Programs do without: `clone` for `clone3`, `openat` for `openat2`.
-pub const OPAQUE: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+/// Calls whose arguments a filter cannot see. Programs do without: `clone` for this one.
+pub const OPAQUE: [libc::c_long; 1] = [libc::SYS_clone3];
+/// Likewise, `openat` for this one, but building walls takes it.
+pub const OPAQUE_BUILDING: [libc::c_long; 1] = [libc::SYS_openat2];
 
 /// Calls that give a file its mode: which argument is the mode, and which has flags that say whether a file is made.
 pub const MODES: &[(libc::c_long, u32, Option<u32>)] = &[

@@ -1,16 +1,18 @@
 //! Seccomp: the kernel asks this filter before every system call, and calls that lead towards the host are refused.
 //!
 //! Refused calls answer "not permitted", so that programs that only try go on. Another architecture's calls end the
-//! process, because the numbers would mean something else there. It is a search tree over the numbers of calls, because
-//! the kernel walks through it for every number when it is applied, and that is part of every start.
+//! process, because the numbers would mean something else there. There are two, and a call goes through where both let it:
+//! most of it is in force while the walls are still being built, and what that takes is refused in the end. Each is a search
+//! tree over the numbers of calls, because the kernel walks through it for every number when it is applied, and that is part
+//! of every start.
 
 use kiwi_launcher::kernel::seccomp::Step;
-use kiwi_launcher::plan::Filter;
+use kiwi_launcher::plan::{Filter, Filters};
 use nix::libc;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::calls::{MODES, OPAQUE, REFUSED, REFUSED_WITHOUT_SOCKETS};
+use super::calls::{BUILDING, MODES, OPAQUE, OPAQUE_BUILDING, REFUSED, REFUSED_WITHOUT_SOCKETS};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: u32 = 0xc000_003e;
@@ -45,22 +47,24 @@ const MAKES_A_FILE: u32 = 0o20_000_100;
 /// The ordinary personality, and the question which one it is.
 const ORDINARY: [u32; 2] = [0, u32::MAX];
 
-/// The filter for tools that may make sockets, or may not. One that cannot be written down is empty; then nothing starts.
-pub fn filter(sockets: bool) -> Filter {
-    static FILTERS: [LazyLock<Filter>; 2] = [
-        LazyLock::new(|| Filter::of(&steps(false).unwrap_or_default())),
-        LazyLock::new(|| Filter::of(&steps(true).unwrap_or_default())),
-    ];
+/// The filters for tools that may make sockets, or may not. One that cannot be written down is empty; then nothing starts.
+pub fn filters(sockets: bool) -> Filters {
+    static FILTERS: [LazyLock<Filters>; 2] = [LazyLock::new(|| written(false)), LazyLock::new(|| written(true))];
     let [closed, open] = &FILTERS;
-    Filter::clone(if sockets { open } else { closed })
+    Filters::clone(if sockets { open } else { closed })
+}
+
+fn written(sockets: bool) -> Filters {
+    let filter = |special| Filter::of(&steps(&special).unwrap_or_default());
+    Filters { early: filter(special(sockets)), last: filter(building()) }
 }
 
 /// What is done with a call; ends with an answer.
 type Steps = Vec<Step>;
 
 /// `None` if it cannot be written down; then nothing starts.
-fn steps(sockets: bool) -> Option<Vec<Step>> {
-    let rules = rules(&special(sockets));
+fn steps(special: &Special) -> Option<Vec<Step>> {
+    let rules = rules(special);
     let ends = Ends::of(&rules);
     let mut program = vec![load(4), jump(IS, ARCHITECTURE, 1, 0), answer(KILL), load(0)];
     match tree(&rules, &ends, END, 0)? {
@@ -91,9 +95,19 @@ impl Ends {
     }
 }
 
-/// The calls that are not simply allowed.
-fn special(sockets: bool) -> BTreeMap<u32, Steps> {
-    let mut special: BTreeMap<u32, Steps> = BTreeMap::new();
+/// The calls that are not simply allowed, by number.
+type Special = BTreeMap<u32, Steps>;
+
+/// Those that only building walls takes.
+fn building() -> Special {
+    let refused = BUILDING.map(|call| (number(call), vec![answer(REFUSE)]));
+    let opaque = OPAQUE_BUILDING.map(|call| (number(call), vec![answer(NO_SUCH_CALL)]));
+    refused.into_iter().chain(opaque).collect()
+}
+
+/// All others.
+fn special(sockets: bool) -> Special {
+    let mut special = Special::new();
     let mut put = |call: libc::c_long, steps: Steps| special.insert(number(call), steps);
     for call in OPAQUE {
         put(call, vec![answer(NO_SUCH_CALL)]);
@@ -122,7 +136,7 @@ fn special(sockets: bool) -> BTreeMap<u32, Steps> {
 }
 
 /// Rules for all numbers: each holds from its number to the next one's.
-fn rules(special: &BTreeMap<u32, Steps>) -> Vec<(u32, Steps)> {
+fn rules(special: &Special) -> Vec<(u32, Steps)> {
     let mut rules: Vec<(u32, Steps)> = vec![(0, vec![answer(ALLOW)])];
     let mut put = |from: u32, steps: &[Step]| {
         rules.pop_if(|(last, _)| *last == from);
@@ -262,8 +276,21 @@ mod tests {
     use super::*;
     use kiwi_launcher::wire;
 
-    /// What the filter answers, step by step as the kernel would find out.
-    fn ask(program: &[Step], call: libc::c_long, arguments: &[u32]) -> u32 {
+    /// What both answer: nothing is allowed that one of them refuses.
+    struct Both(Vec<Step>, Vec<Step>);
+
+    fn both(sockets: bool) -> Both {
+        let Filters { early, last } = filters(sockets);
+        Both(early.steps().unwrap(), last.steps().unwrap())
+    }
+
+    fn ask(Both(early, last): &Both, call: libc::c_long, arguments: &[u32]) -> u32 {
+        // Of two answers the kernel takes the lower one, as far as they are no errors of different kinds.
+        ask_one(early, call, arguments).min(ask_one(last, call, arguments))
+    }
+
+    /// What one filter answers, step by step as the kernel would find out.
+    fn ask_one(program: &[Step], call: libc::c_long, arguments: &[u32]) -> u32 {
         let mut words = vec![number(call), ARCHITECTURE, 0, 0];
         words.extend(arguments.iter().flat_map(|argument| [*argument, 0xdead]));
         words.resize(16, 0);
@@ -285,12 +312,12 @@ mod tests {
 
     #[test]
     fn calls_are_answered_as_the_lists_say() {
-        let (open, closed) = (steps(true).unwrap(), steps(false).unwrap());
+        let (open, closed) = (both(true), both(false));
         for program in [&open, &closed] {
-            for call in REFUSED {
+            for call in REFUSED.iter().chain(&BUILDING) {
                 assert_eq!(ask(program, *call, &[]), REFUSE, "{call}");
             }
-            for call in OPAQUE.into_iter().chain([0x4000_0000]) {
+            for call in OPAQUE.into_iter().chain(OPAQUE_BUILDING).chain([0x4000_0000]) {
                 assert_eq!(ask(program, call, &[]), NO_SUCH_CALL, "{call}");
             }
             for call in [libc::SYS_read, libc::SYS_execve, libc::SYS_wait4, libc::SYS_memfd_create] {
@@ -300,7 +327,7 @@ mod tests {
         assert!(REFUSED_WITHOUT_SOCKETS.iter().all(|call| ask(&closed, *call, &[1]) == REFUSE));
         assert_eq!(ask(&open, libc::SYS_connect, &[3]), ALLOW);
         // Every number that is in no list, and the edges of those that are.
-        let lists = [REFUSED, REFUSED_WITHOUT_SOCKETS, &OPAQUE].concat();
+        let lists = [REFUSED, REFUSED_WITHOUT_SOCKETS, &BUILDING, &OPAQUE, &OPAQUE_BUILDING].concat();
         let argued =
             [libc::SYS_clone, libc::SYS_ioctl, libc::SYS_personality, libc::SYS_socketpair, libc::SYS_socket];
         let is_special = |call| {
@@ -312,19 +339,32 @@ mod tests {
     }
 
     #[test]
-    fn the_launcher_is_told_the_filter_itself() {
+    fn the_launcher_is_told_the_filters_themselves() {
         for sockets in [false, true] {
-            let told = wire::frame(&filter(sockets)).unwrap();
-            let heard: Filter = wire::unframe(&told).unwrap().unwrap();
-            assert_eq!(heard.steps().unwrap(), steps(sockets).unwrap());
+            let told = wire::frame(&filters(sockets)).unwrap();
+            let heard: Filters = wire::unframe(&told).unwrap().unwrap();
+            assert_eq!(heard.early.steps().unwrap(), steps(&special(sockets)).unwrap());
+            assert_eq!(heard.last.steps().unwrap(), steps(&building()).unwrap());
         }
         let garbled: Filter = wire::unframe(&wire::frame(&"AAAA").unwrap()).unwrap().unwrap();
         assert!(garbled.steps().is_err());
     }
 
+    /// Who builds walls is behind the first filter already.
+    #[test]
+    fn the_first_filter_lets_walls_be_built() {
+        for sockets in [false, true] {
+            let Both(early, last) = both(sockets);
+            for call in BUILDING.into_iter().chain(OPAQUE_BUILDING) {
+                assert_eq!(ask_one(&early, call, &[]), ALLOW, "{call}");
+            }
+            assert!(last.len() * 4 < early.len(), "the last is the small one: {} {}", last.len(), early.len());
+        }
+    }
+
     #[test]
     fn arguments_decide_where_they_matter() {
-        let (open, closed) = (steps(true).unwrap(), steps(false).unwrap());
+        let (open, closed) = (both(true), both(false));
         let is = |call, arguments: &[u32], expected| {
             assert_eq!(ask(&open, call, arguments), expected, "{call} {arguments:?}");
         };

@@ -31,5 +31,5 @@ pub use view::{Request, home, system_view, view};
 
 /// Walls with this view of the host, of which the launcher has found nothing yet.
 pub fn behind(builder: Builder, sockets: bool, proxy: bool, view: Vec<Shown>) -> Sandbox {
-    Sandbox { builder, sockets, filter: filter::filter(sockets), proxy, view, found: Vec::new() }
+    Sandbox { builder, sockets, filters: filter::filters(sockets), proxy, view, found: Vec::new() }
 }

@@ -2,15 +2,18 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use super::surroundings::Surroundings;
 use super::{Kind, Walls, Wish};
 use crate::error::ExecError;
-use crate::launcher::{Door, Role};
+use crate::launcher::Role;
 use crate::running::Started;
-use crate::sandbox::{self, Sandbox, Shown, system_view};
+use crate::sandbox::{self, Builder, Sandbox, Shown, system_view};
 use crate::snapshot::random_name;
+use kiwi_launcher::spare::MOUNTS;
 use kiwi_launcher::wire::{self, Launch};
 
 /// How long one may take to become ready, or to leave.
@@ -35,7 +38,7 @@ impl Spare {
         });
         // Before anything of it is there: what changes from now on is noticed.
         let surroundings = Surroundings::now(view_of(prepared.as_ref()))?;
-        let started = start(&kind.door).ok()?;
+        let started = start(&kind).ok()?;
         let spare = Self { kind, started, prepared, surroundings };
         // Once more: what has changed meanwhile may or may not have been seen.
         if spare.becomes_ready() && spare.is_good() {
@@ -69,9 +72,11 @@ impl Spare {
         self.surroundings.are_unchanged(view_of(self.prepared.as_ref())) && self.is_silent()
     }
 
-    /// Gives it a call to serve, and the first of its orders. Whether it takes them, its answer tells.
-    pub fn open(self, opening: &[u8], call: String) -> Started {
-        let _ = wire::send(self.started.control(), opening, &[]);
+    /// Gives it a call to serve, and the first of its orders, with the folder that the run's own is made in. Whether it takes
+    /// them, its answer tells.
+    pub fn open(self, opening: &[u8], around: Option<&OwnedFd>, call: String) -> Started {
+        let around: Vec<_> = around.into_iter().map(AsFd::as_fd).collect();
+        let _ = wire::send(self.started.control(), opening, &around);
         self.started.with_call(call)
     }
 
@@ -81,9 +86,9 @@ impl Spare {
     }
 
     fn becomes_ready(&self) -> bool {
-        let (Ok(wanted), Ok(ready)) = (wire::frame(&self.prepared), wire::frame(&())) else { return false };
+        let Ok(ready) = wire::frame(&()) else { return false };
         let control = self.started.control();
-        if !wire::send(control, &wanted, &[]).is_ok_and(|sent| sent == wanted.len()) {
+        if !self.is_told() {
             return false;
         }
         let mut fds = [PollFd::new(control, PollFlags::IN)];
@@ -94,6 +99,19 @@ impl Spare {
         let mut said = vec![0; ready.len()];
         let received = rustix::net::recv(control, &mut *said, RecvFlags::DONTWAIT);
         received.is_ok_and(|(count, _)| count == ready.len()) && said == ready
+    }
+
+    /// Tells it what it is to have ready.
+    fn is_told(&self) -> bool {
+        let mounts = if is_native(&self.kind) { File::open(MOUNTS).ok() } else { None };
+        let wanted = match &mounts {
+            // One that is behind the walls itself cannot see the host's mounts.
+            Some(_) => self.prepared.as_ref().map(wire::frame),
+            None => Some(wire::frame(&self.prepared)),
+        };
+        let Some(Ok(wanted)) = wanted else { return false };
+        let with: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
+        wire::send(self.started.control(), &wanted, &with).is_ok_and(|sent| sent == wanted.len())
     }
 
     /// One that waits says nothing; one that says something, or has closed, is leaving.
@@ -109,6 +127,11 @@ fn view_of(sandbox: Option<&Sandbox>) -> &[Shown] {
     sandbox.map_or(&[], |sandbox| &sandbox.view)
 }
 
-fn start(door: &Door) -> Result<Started, ExecError> {
-    Started::start(door, Role::Spare, random_name()?)
+fn is_native(kind: &Kind) -> bool {
+    kind.walls.as_ref().is_some_and(|walls| walls.builder == Builder::Native)
+}
+
+fn start(kind: &Kind) -> Result<Started, ExecError> {
+    let role = if is_native(kind) { Role::SpareFirst } else { Role::Spare };
+    Started::start(&kind.door, role, random_name()?)
 }

@@ -4,7 +4,7 @@
 //! ends when the tool has, when the launcher asks for it, and when the launcher is gone. Nothing inside can signal it,
 //! because signals from inside do not reach the first process of a namespace unless it wants them.
 
-mod ahead;
+pub mod ahead;
 pub mod early;
 mod network;
 mod root;
@@ -14,13 +14,14 @@ mod users;
 use alloc::vec::Vec;
 use core::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::kernel::clock::Moment;
+use crate::folder::Folder;
 use crate::kernel::descriptors::{close_on_start, take_stdin};
 use crate::kernel::namespaces::{Namespaces, enter_new};
 use crate::kernel::processes::copy_with;
@@ -34,7 +35,6 @@ use crate::wire::{self, Exit, Launch, Limit, Report, Stage, Wall};
 use crate::{ending, limits};
 
 use ahead::Cell;
-pub use ahead::copy_ahead;
 use network::{Network, offer_proxy};
 use root::Root;
 use rules::Rules;
@@ -65,30 +65,33 @@ pub fn serve_contained(socket: &[u8]) -> Result<()> {
 pub fn serve(readiness: Readiness) -> Result<()> {
     close_on_start(3)?;
     let control = take_stdin()?;
-    ahead::wait_unseen(readiness, &control)?;
+    wait_unseen(readiness, &control)?;
     take_order(&control)
+}
+
+/// What the first process is about to be told is for nobody of the same user to see, and they may have all the time they
+/// want to look at it.
+fn wait_unseen(readiness: Readiness, control: &OwnedFd) -> Result<()> {
+    keep_memory_private()?;
+    match readiness {
+        Readiness::Told => wire::send_all(control, &wire::frame(&())?, &[]),
+        Readiness::Untold => Ok(()),
+    }
 }
 
 fn take_order(control: &OwnedFd) -> Result<()> {
     let Some((launch, descriptors)) = wire::receive::<Launch>(control)? else { return Ok(()) };
     let given = Given::sort(&launch, descriptors);
-    live(Standing::Everything, &launch, given, control, Keeper::Launcher)
+    live(Ok(Standing::Everything), &launch, given, control, Keeper::Launcher)
 }
 
 /// Makes the first process of an order that is there, as a copy of this one. In the copy this never returns.
 pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
-    let kept: Vec<_> = given.inside().iter().map(AsRawFd::as_raw_fd).collect();
-    become_first(control, &kept, || {
-        live(Standing::Begun(Beginning::apart()), launch, given, control, Keeper::Launcher)
-    })
-}
-
-/// In the copy, `life` is all there is to come.
-fn become_first(control: &OwnedFd, kept: &[i32], life: impl FnOnce() -> Result<()>) -> Done<Pid> {
-    let kept: Vec<i32> = kept.iter().copied().chain([control.as_raw_fd()]).collect();
+    let kept = given.inside().into_iter().chain([control.as_fd()]);
+    let kept: Vec<i32> = kept.map(|kept| kept.as_raw_fd()).collect();
     let first = copy_with(&kept, || {
         rustix::stdio::dup2_stdin(control)?;
-        life()
+        live(Beginning::apart().map(Standing::Begun), launch, given, control, Keeper::Launcher)
     });
     first.map_err(Stage::Wall(Wall::Namespaces).failed())
 }
@@ -123,37 +126,41 @@ impl Readiness {
 enum Standing {
     /// All: somebody else has built them.
     Everything,
-    /// What is the same for every order, unless something went wrong.
-    Begun(Done<Beginning>),
+    /// What is the same for every order.
+    Begun(Beginning),
     /// All that was known before the order.
     Cell(Cell),
 }
 
-/// Who sees to it that a call ends in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who sees to it that a call ends in time, and that nothing of it stays.
 enum Keeper {
     /// The launcher, outside.
     Launcher,
     /// The first process, which is the launcher.
-    First,
+    First(Option<Folder>),
 }
 
 /// The whole life of the first process.
-fn live(standing: Standing, launch: &Launch, given: Given, control: &OwnedFd, keeper: Keeper) -> Result<()> {
-    let report = match begin(standing, launch, given) {
+fn live(
+    standing: Done<Standing>,
+    launch: &Launch,
+    given: Given,
+    control: &OwnedFd,
+    keeper: Keeper,
+) -> Result<()> {
+    let is_alone = matches!(keeper, Keeper::First(_));
+    let report = match standing.and_then(|standing| begin(standing, launch, given, &keeper)) {
         Ok(tool) => {
             let grace = Duration::from_millis(launch.grace_ms);
-            let deadline = match keeper {
-                Keeper::Launcher => None,
-                Keeper::First => Moment::now().after(Duration::from_millis(launch.timeout_ms)),
-            };
+            let time = is_alone.then_some(Duration::from_millis(launch.timeout_ms));
+            let deadline = time.and_then(|time| Moment::now().after(time));
             let outcome = tool.attend(control, grace, deadline)?;
             // Nobody outside can ask those inside a container to end.
             let is_contained = launch.sandbox.as_ref().is_some_and(Sandbox::is_contained);
-            if !matches!(outcome, Report::Ended(_)) && (keeper == Keeper::First || is_contained) {
+            if !matches!(outcome, Report::Ended(_)) && (is_alone || is_contained) {
                 tool.end_everybody(grace);
             }
-            if outcome == Report::Cancelled && keeper == Keeper::Launcher {
+            if outcome == Report::Cancelled && !is_alone {
                 // There is nobody to tell.
                 return Ok(());
             }
@@ -161,10 +168,12 @@ fn live(standing: Standing, launch: &Launch, given: Given, control: &OwnedFd, ke
         }
         Err(report) => report,
     };
+    // Whoever hears of the end finds nothing of it.
+    drop(keeper);
     wire::send_all(control, &wire::frame(&report)?, &[])
 }
 
-fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
+fn begin(standing: Standing, launch: &Launch, mut given: Given, keeper: &Keeper) -> Done<Tool> {
     let Some(sandbox) = &launch.sandbox else {
         return Err(Stage::Prepare.in_vain());
     };
@@ -173,20 +182,23 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
     let walls = match standing {
         Standing::Cell(cell) => cell.complete(sandbox)?,
         Standing::Begun(begun) => {
-            let Beginning { mut root, network } = begun?;
+            let Beginning { mut root, network } = begun;
             root.show_all(&sandbox.view)?;
-            let walls = Walls::prepare(sandbox)?;
+            let walls = Walls::begin(sandbox)?;
             root.finish()?;
             network.move_in(sandbox.sockets).map_err(Stage::Wall(Wall::Namespaces).failed())?;
             maker = Some(network);
             walls
         }
         Standing::Everything => {
-            recognise(sandbox, |_| true)?;
+            recognise(sandbox)?;
             renounce_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
-            Walls::prepare(sandbox)?
+            Walls::begin(sandbox)?
         }
     };
+    if let Keeper::First(Some(folder)) = keeper {
+        walls.rules.let_go(folder.around()).map_err(Stage::Wall(Wall::Landlock).failed())?;
+    }
     if let Some(channel) = given.proxy.take() {
         offer_proxy(&channel).map_err(Stage::Wall(Wall::Network).failed())?;
     }
@@ -208,14 +220,12 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given) -> Done<Tool> {
     Ok(Tool { pid: tool, endings })
 }
 
-/// Whether what is shown, as far as it is asked for, is what the launcher found: a name may have come to mean something
-/// else since.
-fn recognise(sandbox: &Sandbox, is_asked: impl Fn(usize) -> bool) -> Done<()> {
+/// Whether what is shown is what the launcher found: a name may have come to mean something else since.
+fn recognise(sandbox: &Sandbox) -> Done<()> {
     if sandbox.found.len() != sandbox.view.len() {
         return Err(Stage::Prepare.in_vain());
     }
-    let all = sandbox.view.iter().zip(&sandbox.found).enumerate();
-    for (number, (shown, found)) in all.filter(|(number, _)| is_asked(*number)) {
+    for (number, (shown, found)) in sandbox.view.iter().zip(&sandbox.found).enumerate() {
         let wall = || Stage::Wall(Wall::Shown(number));
         let Some(found) = *found else { continue };
         let stat = rustix::fs::stat(shown.place()).map_err(wall().failed())?;
@@ -247,24 +257,26 @@ impl Beginning {
     }
 }
 
-/// The walls that a process can only build around itself, ready to be put up.
+/// The walls that a process can only build around itself, as far as they do not hinder it from building the others.
 struct Walls {
     rules: Rules,
-    filter: Vec<Step>,
+    last: Vec<Step>,
 }
 
 impl Walls {
-    /// Writes them down.
-    fn prepare(sandbox: &Sandbox) -> Done<Self> {
+    /// Begins with them, where everything is shown that is known.
+    fn begin(sandbox: &Sandbox) -> Done<Self> {
         let rules = Rules::write(sandbox).map_err(Stage::Wall(Wall::Landlock).failed())?;
-        let filter = sandbox.filter.steps().map_err(Stage::Wall(Wall::Seccomp).failed())?;
-        Ok(Self { rules, filter })
+        let filters = &sandbox.filters;
+        let early = filters.early.steps().and_then(|early| seccomp::apply(&early));
+        let last = early.and_then(|()| filters.last.steps()).map_err(Stage::Wall(Wall::Seccomp).failed())?;
+        Ok(Self { rules, last })
     }
 
     fn close_in(self) -> Done<()> {
         drop_privileges().map_err(Stage::Wall(Wall::Privileges).failed())?;
         self.rules.enforce().map_err(Stage::Wall(Wall::Landlock).failed())?;
-        seccomp::apply(&self.filter).map_err(Stage::Wall(Wall::Seccomp).failed())
+        seccomp::apply(&self.last).map_err(Stage::Wall(Wall::Seccomp).failed())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Landlock: the kernel's second opinion on every file that is opened inside.
 
+use rustix::fd::AsFd;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, Result};
 
@@ -35,6 +36,11 @@ impl Rules {
         let has_settings = sandbox.has_settings();
         shown.iter().try_for_each(|shown| self.show(shown, has_settings))?;
         Ok(self)
+    }
+
+    /// Allows to empty this folder and what lies in it.
+    pub fn let_go(&self, folder: impl AsFd) -> Result<()> {
+        self.rules.allow(folder, access::READ_FOLDER | access::REMOVE_FILE | access::REMOVE_FOLDER)
     }
 
     /// Puts them in force, for this process and all it will start.

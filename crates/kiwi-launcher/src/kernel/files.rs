@@ -128,8 +128,14 @@ fn open_folder(around: impl AsFd, path: impl Arg) -> Result<OwnedFd> {
 /// Removes a folder and everything in it, whatever was done to its permissions, and follows no link. There is nobody to
 /// complain to about what stays.
 pub fn remove_tree(path: impl Arg + Copy) {
+    remove_tree_in(CWD, path);
+}
+
+/// The same for one that lies in a folder that is open.
+pub fn remove_tree_in(around: impl AsFd, path: impl Arg + Copy) {
+    let around = around.as_fd();
     // Depth first, and without a call for every level: a tool decides how deep its folders are.
-    let mut levels: Vec<Level> = Level::open(CWD, path, None).into_iter().collect();
+    let mut levels: Vec<Level> = Level::open(around, path, None).into_iter().collect();
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.left.pop() else {
             let emptied = levels.pop().and_then(|level| level.name);
@@ -145,7 +151,7 @@ pub fn remove_tree(path: impl Arg + Copy) {
         let below = Level::open(&level.folder, name.as_c_str(), Some(name.clone()));
         levels.extend(below);
     }
-    let _ = rustix::fs::rmdir(path);
+    let _ = rustix::fs::unlinkat(around, path, AtFlags::REMOVEDIR);
 }
 
 /// A folder that is being emptied.

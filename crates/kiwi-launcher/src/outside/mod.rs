@@ -85,7 +85,11 @@ impl Outside {
         engines: &dyn Engines,
     ) -> Result<Self, Report> {
         match &sandbox.builder {
-            Builder::Native => Self::own(|theirs| inside::copy(launch, given, theirs)),
+            Builder::Native => {
+                Users::own().enter()?;
+                let (status, theirs) = pair().map_err(Stage::Prepare.failed())?;
+                Ok(Self::new(inside::copy(launch, given, &theirs)?, status, By::Launcher))
+            }
             Builder::Bubblewrap(program) => {
                 let outside = Self::bubblewrap(program.bytes(), sandbox, Readiness::Untold)?;
                 outside.hand_over(launch, sandbox, given)
@@ -103,18 +107,10 @@ impl Outside {
     /// ready.
     pub fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
         match &sandbox.builder {
-            Builder::Native => Self::own(|theirs| inside::copy_ahead(sandbox, theirs)),
             Builder::Bubblewrap(program) => Self::bubblewrap(program.bytes(), sandbox, Readiness::Told),
-            // Nobody asks for it.
-            Builder::Container(_) => Err(Stage::Prepare.in_vain()),
+            // Whoever has the launcher's own ready is behind them; of a container nobody asks for it.
+            Builder::Native | Builder::Container(_) => Err(Stage::Prepare.in_vain()),
         }
-    }
-
-    /// Walls of the launcher's own, around a first process that `copy` makes: it is spoken to on the way that it gets.
-    fn own(copy: impl FnOnce(&OwnedFd) -> Result<Pid, Report>) -> Result<Self, Report> {
-        Users::own().enter()?;
-        let (status, theirs) = pair().map_err(Stage::Prepare.failed())?;
-        Ok(Self::new(copy(&theirs)?, status, By::Launcher))
     }
 
     fn bubblewrap(program: &[u8], sandbox: &Sandbox, readiness: Readiness) -> Result<Self, Report> {
