@@ -131,11 +131,8 @@ impl Launcher {
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
         let Process { isolation: level, .. } = process;
-        let spare = if ahead.is_none() {
-            self.spare(&process, builder.as_ref(), &mut input).await?
-        } else {
-            None
-        };
+        let spare =
+            if ahead.is_none() { self.spare(&process, builder.as_ref(), &mut input).await? } else { None };
         let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
             (running, pipes, Ok(order), true)
         } else {

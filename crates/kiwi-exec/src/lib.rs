@@ -25,15 +25,15 @@
 //! its mind". Everything the tool ever starts stays below the launcher, because orphans are handed to the nearest
 //! subreaper, and the launcher does not leave before its last descendant has.
 //!
-//! In a sandbox there is one more in between, the first process of a process namespace, which the launcher starts
-//! itself or by way of `bwrap`. It finishes the walls around itself before it starts the tool, and when it goes, the
-//! kernel ends everything inside:
+//! In a sandbox the launcher is the first process of a process namespace. It finishes the walls around itself before it
+//! starts the tool, and when it goes, the kernel ends everything inside. Where somebody else builds the walls, or has to
+//! stay outside with the group that limits everything inside, there is one more in between:
 //!
 //! ```text
 //! launcher ──▶ (bwrap ──▶) launcher, inside ──▶ tool ──▶ whatever it starts
 //! ```
 //!
-//! A Kiwi that stays has the launcher and the first process waiting already ([`Launcher::keep_spares`]).
+//! A Kiwi that stays has the launcher waiting already, with its walls around it ([`Launcher::keep_spares`]).
 
 mod account;
 mod begin;

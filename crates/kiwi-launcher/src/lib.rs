@@ -10,9 +10,9 @@
 //!
 //! It must not trust the tool: the tool may kill it, stop it or fill its pipes, and Kiwi has an answer to each.
 //!
-//! In a sandbox there is a second one, the first process of the sandbox ([`inside`]): a copy of the launcher, or, where
-//! `bwrap` or a container engine builds the walls, the same program with a second argument. Where nobody has to stay
-//! outside, the launcher is that process itself ([`inside::early`]).
+//! In a sandbox the launcher is the first process itself ([`inside::early`]), also where its order is still to come
+//! ([`inside::ahead`]). Where somebody has to stay outside, or somebody else builds the walls, there is a second one
+//! ([`inside`]): a copy of the launcher, or, by `bwrap` or a container engine, the same program with another argument.
 //!
 //! Read first: [`wire::Launch`] (what is to be done), [`main`] (how), [`plan::Sandbox`] (behind which walls).
 #![cfg_attr(not(test), no_std)]

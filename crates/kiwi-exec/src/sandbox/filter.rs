@@ -49,7 +49,8 @@ const ORDINARY: [u32; 2] = [0, u32::MAX];
 
 /// The filters for tools that may make sockets, or may not. One that cannot be written down is empty; then nothing starts.
 pub fn filters(sockets: bool) -> Filters {
-    static FILTERS: [LazyLock<Filters>; 2] = [LazyLock::new(|| written(false)), LazyLock::new(|| written(true))];
+    static FILTERS: [LazyLock<Filters>; 2] =
+        [LazyLock::new(|| written(false)), LazyLock::new(|| written(true))];
     let [closed, open] = &FILTERS;
     Filters::clone(if sockets { open } else { closed })
 }
@@ -358,7 +359,12 @@ mod tests {
             for call in BUILDING.into_iter().chain(OPAQUE_BUILDING) {
                 assert_eq!(ask_one(&early, call, &[]), ALLOW, "{call}");
             }
-            assert!(last.len() * 4 < early.len(), "the last is the small one: {} {}", last.len(), early.len());
+            assert!(
+                last.len() * 4 < early.len(),
+                "the last is the small one: {} {}",
+                last.len(),
+                early.len()
+            );
         }
     }
 

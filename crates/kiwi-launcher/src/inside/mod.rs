@@ -20,8 +20,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use crate::kernel::clock::Moment;
 use crate::folder::Folder;
+use crate::kernel::clock::Moment;
 use crate::kernel::descriptors::{close_on_start, take_stdin};
 use crate::kernel::namespaces::{Namespaces, enter_new};
 use crate::kernel::processes::copy_with;
