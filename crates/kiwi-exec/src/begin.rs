@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use crate::error::ExecError;
-use crate::launcher::Role;
 use crate::memfd::sealed_stdin;
 use crate::order::Order;
 use crate::place::{Placed, Placement};
 use crate::process::{Launcher, Package, Process};
 use crate::refused::Refused;
-use crate::running::{Pipes, Running, Started};
+use crate::running::{Pipes, Running};
 use crate::sandbox::{self, Builder, Hosts, Proxy, Trial};
 use crate::snapshot::{Snapshot, open_around, random_name};
 use crate::spare::Walls;
+use crate::way::{Ahead, Way};
 use kiwi_launcher::wire::{self, Launch, Opening, Raw, Stage, Wall};
 
 /// What a process reads from standard input.
@@ -54,8 +54,8 @@ pub struct Asked<'a> {
     pub process: Process,
     pub input: Input,
     pub held: Held<'a>,
-    /// A launcher that waits for its orders already.
-    pub ahead: Option<Started>,
+    /// Where a launcher may be that was started ahead.
+    pub ahead: Option<&'a Ahead>,
 }
 
 /// What is held until everything has ended, even if Kiwi itself is killed.
@@ -65,28 +65,6 @@ pub struct Held<'a> {
     pub lock: Option<BorrowedFd<'a>>,
     /// A folder that is removed, under the lock, when the process is ended before it has ended by itself.
     pub scrap: Option<&'a Path>,
-}
-
-/// How a launcher begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// It waits for its orders.
-    Plain,
-    /// The same, by Kiwi itself, which speaks to container engines.
-    ThroughKiwi,
-    /// It is the first process of its sandbox, and begins with its walls while its orders are being drawn up.
-    Walled,
-}
-
-impl Way {
-    fn of(process: &Process, builder: Option<&Builder>) -> Self {
-        match builder {
-            Some(Builder::Container(_)) => Self::ThroughKiwi,
-            // What is to be born in a group is not there before the group.
-            Some(Builder::Native) if !process.confinement.limits.need_group() => Self::Walled,
-            _ => Self::Plain,
-        }
-    }
 }
 
 /// A process whose launcher knows everything.
@@ -131,23 +109,15 @@ impl Launcher {
             () = &mut cancel => return Err(ExecError::Cancelled),
         };
         let Process { isolation: level, .. } = process;
-        let spare =
-            if ahead.is_none() { self.spare(&process, builder.as_ref(), &mut input).await? } else { None };
+        let spare = self.spare(&process, builder.as_ref(), &mut input).await?;
         let (mut running, pipes, order, is_open) = if let Some((running, pipes, order)) = spare {
             (running, pipes, Ok(order), true)
         } else {
             let placement = Placement::decide(&process, &self.scratch)?;
             // Loading it takes about as long as drawing up its orders, and the two go on beside each other.
             let way = Way::of(&process, builder.as_ref());
-            let started = match ahead {
-                // Who was started before it was known what for speaks to no engine.
-                Some(ahead) if way == Way::ThroughKiwi => {
-                    ahead.let_go();
-                    self.start_anew(way)?
-                }
-                Some(ahead) => ahead,
-                None => self.start_anew(way)?,
-            };
+            let started = ahead.and_then(|ahead| ahead.take(way));
+            let started = started.map_or_else(|| way.start(&self.door), Ok)?;
             let (running, pipes) = Running::adopt(self, started)?;
             let order = Order::draw_up(self, &process, placement, builder, running.call());
             (running, pipes, order, false)
@@ -210,17 +180,6 @@ impl Launcher {
 }
 
 impl Launcher {
-    fn start_anew(&self, way: Way) -> Result<Started, ExecError> {
-        let call = random_name()?;
-        match way {
-            Way::Plain => Started::start(&self.door, Role::Plain, call),
-            Way::ThroughKiwi => Started::start(&self.door.of_kiwi(), Role::Plain, call),
-            // Where it cannot be born there, another can say why.
-            Way::Walled => Started::start(&self.door, Role::First, call.clone())
-                .or_else(|_| Started::start(&self.door, Role::Plain, call)),
-        }
-    }
-
     /// A launcher that waits for this very order and has been told the first of it, if there is one. Whatever
     /// is not as it should be is no reason to do without: then the process is started as if there were no spares.
     async fn spare(

@@ -63,6 +63,7 @@ mod sandbox;
 mod serve;
 mod snapshot;
 mod spare;
+mod way;
 mod which;
 
 pub use account::account;

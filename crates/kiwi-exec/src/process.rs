@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::confinement::Confinement;
 use crate::launcher::Door;
-use crate::running::Ahead;
 use crate::spare::Spares;
+use crate::way::Ahead;
 
 /// One process to start: everything is given, nothing is looked up in Kiwi's own environment.
 #[derive(Debug, Clone)]

@@ -36,7 +36,7 @@ impl Launcher {
         let mut cancel = pin!(cancel);
         let (timeout, output_cap) = (process.timeout, process.output_cap);
         let input = Input::of(&process.stdin);
-        let asked = Asked { process, input, held, ahead: self.ahead.take() };
+        let asked = Asked { process, input, held, ahead: Some(&self.ahead) };
         let Begun { running, pipes, proxy, order } = self.begin(asked, cancel.as_mut()).await?;
         let captures = Capture::new(Stream::Stdout, pipes.stdout, output_cap)
             .and_then(|stdout| Ok((stdout, Capture::new(Stream::Stderr, pipes.stderr, output_cap)?)));

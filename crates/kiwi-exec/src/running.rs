@@ -3,7 +3,6 @@
 use rustix::net::Shutdown;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -13,7 +12,7 @@ use crate::farewell;
 use crate::launcher::{Door, Role};
 use crate::orphans::Child;
 use crate::process::Launcher;
-use crate::snapshot::{Snapshot, random_name};
+use crate::snapshot::Snapshot;
 use kiwi_launcher::wire::{self, Report};
 
 /// How long a launcher may take beyond timeout and grace before it counts as lost.
@@ -53,33 +52,6 @@ pub struct Started {
     is_ahead: bool,
 }
 
-/// At most one launcher that was started before it was known what for.
-#[derive(Debug, Clone, Default)]
-pub struct Ahead(Arc<Mutex<Option<Started>>>);
-
-impl Ahead {
-    fn put(&self, started: Started) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
-    }
-
-    /// The launcher, for whoever comes first.
-    pub fn take(&self) -> Option<Started> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Launcher {
-    /// Starts the launcher of the next process now. Loading it takes about as long as planning a call, and the two can
-    /// go on beside each other. It has no effect: a launcher without orders leaves when Kiwi does. For a Kiwi that runs
-    /// one process and then ends itself.
-    pub fn start_ahead(&self) {
-        // Whatever goes wrong here goes wrong again, and is told, when the process is to run.
-        if let Ok(started) = random_name().and_then(|call| Started::start(&self.door, Role::Plain, call)) {
-            self.ahead.put(Started { is_ahead: true, ..started });
-        }
-    }
-}
-
 impl Started {
     /// Starts a launcher, which then waits for its orders.
     pub fn start(door: &Door, role: Role, call: String) -> Result<Self, ExecError> {
@@ -94,6 +66,11 @@ impl Started {
         Ok(Self { call, child, control, pipes, is_ahead: false })
     }
 
+    /// The same, for the last call of this Kiwi.
+    pub fn ahead(self) -> Self {
+        Self { is_ahead: true, ..self }
+    }
+
     /// The same for another call.
     pub fn with_call(self, call: String) -> Self {
         Self { call, ..self }
@@ -102,11 +79,6 @@ impl Started {
     /// Where it takes its orders from. Does not block.
     pub const fn control(&self) -> &std::os::unix::net::UnixStream {
         &self.control
-    }
-
-    /// Lets it go without orders; it is waited for beside everything else.
-    pub fn let_go(self) {
-        farewell::beside(|| self.leave(MARGIN));
     }
 
     /// Lets it go without orders, and waits until nothing of it is left.

@@ -259,7 +259,7 @@ fn texts_the_system_cannot_take_are_refused_before_anything_starts() {
 #[test]
 fn a_launcher_started_ahead_serves_the_next_process_and_only_that() {
     let bench = Bench::new();
-    bench.launcher.start_ahead();
+    bench.launcher.start_ahead(Isolation::Standard, &Backend::Auto, "/usr/bin:/bin");
     for word in ["first", "second"] {
         let finished = bench.run(shell(&format!("echo {word}"))).unwrap();
         assert_eq!(finished.stdout, format!("{word}\n").into_bytes());

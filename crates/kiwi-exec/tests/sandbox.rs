@@ -8,7 +8,7 @@ use kiwi_model::{ErrorKind, Explain, Isolation, Piece, Text};
 use std::fs;
 use std::time::{Duration, Instant};
 use support::sandbox::{LEVELS, all_walls, python, real, shell_in, walled, walls};
-use support::spares::warm_up_native;
+use support::spares::{below, parent, warm_up_native};
 use support::{Bench, NOBODY, block_on, file, folder, marked, marker, one_file, process, shell, wait_until};
 
 #[test]
@@ -290,6 +290,35 @@ fn the_launcher_of_walls_built_anew_is_the_first_process_behind_them() {
     for level in LEVELS {
         let said = bench.output(walled(shell("tr '\\0' ' ' < /proc/1/cmdline"), &(level, Backend::Native)));
         assert!(said.trim_end().ends_with(&expected), "{level:?} {said}");
+    }
+}
+
+/// It begins with its walls at once, and who is to be outside leaves it to whoever is not.
+#[test]
+fn a_launcher_started_ahead_can_be_behind_walls_already() {
+    let bench = Bench::new();
+    let own = std::process::id().cast_signed();
+    for level in LEVELS {
+        // Of the one before nobody takes leave: there should be no other call.
+        let before = below(own);
+        bench.launcher.start_ahead(level, &Backend::Native, "");
+        let is_ahead = |pid: &i32| parent(*pid) == Some(own) && !before.contains(pid);
+        let ahead = below(own).into_iter().find(is_ahead).unwrap();
+        assert_eq!(bench.output(shell("echo outside")), "outside\n");
+        let marker = marker();
+        let mut tools = Vec::new();
+        let seen = async {
+            while tools.is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                tools = marked(&marker);
+            }
+            let around = below(ahead);
+            assert!(tools.iter().any(|tool| around.contains(tool)), "{level:?} {tools:?} {around:?}");
+        };
+        let asked = walled(process("sleep", &[&marker]), &(level, Backend::Native));
+        let result = block_on(bench.launcher.run(asked, &Unwatched, seen));
+        assert!(matches!(result, Err(ExecError::Cancelled)), "{level:?} {result:?}");
+        assert_eq!(marked(&marker), NOBODY, "{level:?}");
     }
 }
 

@@ -28,7 +28,7 @@ use crate::prepare::Preparer;
 use crate::remembered::Remembered;
 use crate::request::{Arguments, Request};
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
-use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
+use crate::stages::{Dispatch, HeadStart, Ready, Record, ToolLock, Turns, client};
 use crate::upstream;
 use crate::vault::Vault;
 
@@ -113,6 +113,11 @@ impl Kernel {
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Arc::clone(&tool_lock)),
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
+            Box::new(HeadStart {
+                host: Arc::clone(&host),
+                launcher: launcher.clone(),
+                preparer: Arc::clone(&preparer),
+            }),
             Box::new(Record { audit: audit.clone(), vault: Arc::clone(&vault) }),
             Box::new(dispatch),
         ];
@@ -182,11 +187,6 @@ impl Kernel {
             ("sandbox", sandbox.map_err(|error| error.fault())),
             ("limits", limits.map_err(|error| error.fault())),
         ]
-    }
-
-    /// Gets the next call's launcher going while that call is still being planned. For a face that makes one call.
-    pub fn start_ahead(&self) {
-        self.launcher.start_ahead();
     }
 
     /// Launchers wait, and sandboxes are built, ahead of the calls they are for. For a face that stays.

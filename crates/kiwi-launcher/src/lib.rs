@@ -30,10 +30,12 @@ pub mod memory;
 mod outside;
 pub mod plan;
 pub mod procfs;
+mod roles;
+mod settle;
 pub mod spare;
 mod start;
 pub mod wire;
 mod words;
 
-pub use life::{ARGUMENT, PROBE, main};
 pub use outside::{Contained, Engines, NoEngines};
+pub use roles::{ARGUMENT, PROBE, main};

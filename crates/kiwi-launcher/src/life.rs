@@ -10,52 +10,12 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::folder::{Folder, remove_tree};
 use crate::group::Group;
-use crate::inside::Readiness;
 use crate::kernel::clock::Moment;
-use crate::kernel::descriptors::{close_on_start, take_stdin};
-use crate::kernel::signals;
 use crate::memory::keep_memory_private;
 use crate::outside::{Engines, Outside};
 use crate::start::{self, Given};
 use crate::wire::{self, Exit, Launch, Opening, Report, Stage};
-use crate::{ending, inside, limits, spare};
-
-/// The first argument by which a program knows that it is to be the launcher.
-pub const ARGUMENT: &str = "__launch";
-/// The second argument by which a launcher knows that it is only to show that it can start.
-pub const PROBE: &str = "probe";
-
-/// The whole life of a launcher. `words` are what it was started with behind [`ARGUMENT`].
-pub fn main(words: &[&[u8]], engines: &dyn Engines) -> Result<()> {
-    let (role, rest) = words.split_first().map_or((None, words), |(role, rest)| (Some(*role), rest));
-    match role {
-        None => obey(&settle()?, engines, Prepared::Nothing),
-        Some(role) if role == inside::early::ROLE.as_bytes() => inside::early::serve(rest),
-        Some(role) if role == spare::ROLE.as_bytes() => match rest.split_first() {
-            Some((role, rest)) if *role == inside::early::ROLE.as_bytes() => inside::ahead::serve(rest),
-            _ => spare::serve(engines),
-        },
-        Some(role) if role == inside::ROLE_CONTAINED.as_bytes() => {
-            inside::serve_contained(rest.first().copied().unwrap_or_default())
-        }
-        Some(role) if role == PROBE.as_bytes() => Ok(()),
-        Some(role) => Readiness::of(role).map_or(Err(Errno::INVAL), inside::serve),
-    }
-}
-
-/// Makes this process what every launcher is; where its orders come from.
-pub fn settle() -> Result<OwnedFd> {
-    // Kiwi has held them back until here.
-    signals::hold_back(0);
-    // Whatever Kiwi itself inherited and did not mark stays out of the tool.
-    close_on_start(3)?;
-    let control = take_stdin()?;
-    // A session of its own: no terminal to read from or to type into, Ctrl-C reaches Kiwi alone, and every process
-    // group in it belongs to the tool.
-    rustix::process::setsid()?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    Ok(control)
-}
+use crate::{ending, limits};
 
 /// What a launcher has ready when its orders come.
 pub enum Prepared {

@@ -15,6 +15,7 @@ use crate::life::{self, Prepared};
 use crate::memory::keep_memory_private;
 use crate::outside::{Engines, Outside};
 use crate::plan::Sandbox;
+use crate::settle::settle;
 use crate::{ending, limits, wire};
 
 /// The second argument by which a launcher knows that it is a spare.
@@ -27,7 +28,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The whole life of a spare.
 pub fn serve(engines: &dyn Engines) -> Result<()> {
-    let control = life::settle()?;
+    let control = settle()?;
     let Some((wanted, _)) = wire::receive::<Option<Sandbox>>(&control)? else { return Ok(()) };
     let done = match prepare(wanted.as_ref(), &control) {
         Ok(Some(ready)) => life::obey(&control, engines, ready),

@@ -2,7 +2,7 @@
 
 use kiwi_model::Isolation;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use super::trial::{Trial, probe};
@@ -23,11 +23,7 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
         return Ok(None);
     }
     let unavailable = |why: String| ExecError::SandboxUnavailable { level, why };
-    let bubblewrap = || {
-        let search =
-            ProgramSearch { path: &process.search_path, cwd: Path::new("/"), versions: &BTreeMap::new() };
-        search.find("bwrap").filter(|path| path.is_absolute())
-    };
+    let bubblewrap = || bubblewrap(&process.search_path);
     match &process.confinement.backend {
         Backend::Container(walls) => contain(launcher, process, walls).await.map(Some),
         Backend::Native => Ok(Some(Builder::Native)),
@@ -49,6 +45,12 @@ pub async fn choose(launcher: &Launcher, process: &Process) -> Result<Option<Bui
             }
         }
     }
+}
+
+/// `bwrap`, where it is found.
+pub fn bubblewrap(search_path: &str) -> Option<PathBuf> {
+    let search = ProgramSearch { path: search_path, cwd: Path::new("/"), versions: &BTreeMap::new() };
+    search.find("bwrap").filter(|path| path.is_absolute())
 }
 
 /// A container engine. Boxed, because its client is a process, which begins with a choice.

@@ -20,7 +20,7 @@ mod system;
 mod trial;
 mod view;
 
-pub use backend::choose;
+pub use backend::{bubblewrap, choose};
 
 pub use hosts::Hosts;
 pub use kiwi_launcher::plan::{Builder, PROXY, Sandbox, Shown};

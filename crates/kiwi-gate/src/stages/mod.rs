@@ -2,6 +2,7 @@
 
 mod container;
 mod dispatch;
+mod head_start;
 mod process;
 mod publish;
 mod ready;
@@ -14,6 +15,7 @@ mod upstream;
 
 pub(crate) use container::image_source;
 pub(crate) use dispatch::Dispatch;
+pub(crate) use head_start::HeadStart;
 pub(crate) use process::form;
 pub(crate) use ready::Ready;
 pub(crate) use record::Record;

@@ -10,22 +10,23 @@ use rustix::io::{Errno, Result};
 
 use super::root::Root;
 use super::{Beginning, Done, Standing, Walls, early};
-use crate::life;
 use crate::plan::Sandbox;
+use crate::settle::settle;
 use crate::wire::{self, Stage, Wall};
 
 /// The whole life of such a launcher. It says when it is ready, and leaves when nobody can give it an order any more, or when
 /// the mounts of the host have changed: what is waiting in here must not keep the host busy.
 pub fn serve(users: &[&[u8]]) -> Result<()> {
-    let control = life::settle()?;
+    let control = settle()?;
     let begun = early::begin(users);
     let Some((prepared, mounts)) = wire::receive::<Sandbox>(&control)? else { return Ok(()) };
     let mounts = mounts.into_iter().next().ok_or(Errno::INVAL)?;
     let cell = begun.and_then(|begun| Cell::prepare(begun, prepared)).map_err(|_| Errno::OPNOTSUPP)?;
     say_ready(&control)?;
-    if !is_asked_for(&control, mounts)? {
+    if !is_asked_for(&control, &mounts)? {
         return Ok(());
     }
+    drop(mounts);
     early::obey(&control, Ok(Standing::Cell(cell)), || say_ready(&control))
 }
 
@@ -34,9 +35,9 @@ fn say_ready(control: &OwnedFd) -> Result<()> {
 }
 
 /// Waits for whatever comes first: Kiwi, or a change of the host's mounts.
-fn is_asked_for(control: &OwnedFd, mounts: OwnedFd) -> Result<bool> {
+fn is_asked_for(control: &OwnedFd, mounts: &OwnedFd) -> Result<bool> {
     loop {
-        let mut fds = [PollFd::new(control, PollFlags::IN), PollFd::new(&mounts, PollFlags::PRI)];
+        let mut fds = [PollFd::new(control, PollFlags::IN), PollFd::new(mounts, PollFlags::PRI)];
         match rustix::event::poll(&mut fds, None) {
             Ok(_) => {
                 let [control, _] = fds;

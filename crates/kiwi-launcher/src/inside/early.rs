@@ -11,10 +11,11 @@ use super::network::Network;
 use super::{Beginning, Done, Keeper, Standing, Users, live};
 use crate::folder::Folder;
 use crate::kernel::namespaces::Namespaces;
+use crate::limits;
 use crate::memory::keep_memory_private;
+use crate::settle::settle;
 use crate::start::Given;
 use crate::wire::{self, Launch, Opening, Stage, Wall};
-use crate::{life, limits};
 
 /// The argument by which a launcher knows that it is the first process of its sandbox; behind it stands who is who.
 pub const ROLE: &str = "walled";
@@ -28,7 +29,7 @@ pub const BORN_IN: Namespaces = Namespaces::USERS
 
 /// Its whole life.
 pub fn serve(users: &[&[u8]]) -> Result<()> {
-    let control = life::settle()?;
+    let control = settle()?;
     let begun = begin(users).map(Standing::Begun);
     obey(&control, begun, || Ok(()))
 }
