@@ -134,6 +134,9 @@ fn as_commands(report: &mut Report, cold: &tools::Cold) {
 
 /// Warm against warm: the kernel in this process with the peer's handler in its own, and with its server over stdio.
 fn as_calls(report: &mut Report, python: &tools::Answered, bash: &tools::Answered) {
+    let what = "warm call of a Python tool : its interpreter itself";
+    let times = python.kiwi.p50() / python.itself.p50();
+    report.judge(what, times, Unit::Times, 1.15, both(&python.kiwi, &python.itself));
     for (tool, bar, answered) in [("Python", 1.0, python), ("Bash", 0.1, bash)] {
         let unit = if tool == "Bash" { Unit::Part } else { Unit::Times };
         for (way, peer) in [("in process", &answered.handler), ("over stdio", &answered.stdio)] {
@@ -143,6 +146,8 @@ fn as_calls(report: &mut Report, python: &tools::Answered, bash: &tools::Answere
         }
         let what = format!("warm call of a {tool} tool");
         report.tell(&what, ms(answered.kiwi.p50()), Unit::Milliseconds, figures(&answered.kiwi));
+        let what = "the same, without Kiwi";
+        report.tell(what, ms(answered.itself.p50()), Unit::Milliseconds, figures(&answered.itself));
         let what = "the same in ryeos-mcp, in process";
         report.tell(what, ms(answered.handler.p50()), Unit::Milliseconds, Value::Null);
     }

@@ -33,6 +33,8 @@ pub struct Answered {
     pub handler: Samples,
     /// The peer as its clients have it.
     pub stdio: Samples,
+    /// The same script by its interpreter, without anybody.
+    pub itself: Samples,
 }
 
 /// A project with a Python and a Bash tool.
@@ -55,17 +57,15 @@ impl Tools {
         let (project, words) = (&self.project, &self.words);
         let uv = Uv::prepare(&programs.uv, words, self.scratch.join("uv-cache"))?;
         let bash = find("bash")?;
-        let script = project.root().join(".ai/tools/demo/hello.sh");
-        let strict = ["-eu", "-o", "pipefail"];
         let samples = rotate(
             COLD_TURNS,
             &mut [
                 side(|| words::through(kiwi, project)),
-                side(|| words.without(Command::new(&words.python).args(words.arguments()))),
+                side(|| words.itself()),
                 side(|| uv.locked()),
                 side(|| uv.with()),
                 side(|| once(project.command(kiwi).args(["run", "hello"]), true)),
-                side(|| once(Command::new(&bash).args(strict).arg(&script), true)),
+                side(|| self.bash_itself(&bash)),
             ],
         )?;
         let Ok([python, python_itself, uv_locked, uv_with, bash, bash_itself]) =
@@ -81,21 +81,34 @@ impl Tools {
         let warm = Warm::open(kiwi, &self.project)?;
         let scratch = self.scratch.join("peer");
         let mut peer = Answering::start(Command::new(&programs.python).arg(&programs.peer).arg(scratch))?;
-        let python = answered(&mut peer, "python", || warm.call(words::TOOL, &[("name", "kiwi")]))?;
-        let bash = answered(&mut peer, "bash", || warm.call("hello", &[]))?;
+        let python = || warm.call(words::TOOL, &[("name", "kiwi")]);
+        let python = answered(&mut peer, "python", python, || self.words.itself())?;
+        let bash = find("bash")?;
+        let bash = answered(&mut peer, "bash", || warm.call("hello", &[]), || self.bash_itself(&bash))?;
         Ok((python, bash))
+    }
+
+    /// The script of the Bash tool, without Kiwi.
+    fn bash_itself(&self, bash: &Path) -> Result<()> {
+        let script = self.project.root().join(".ai/tools/demo/hello.sh");
+        once(Command::new(bash).args(["-eu", "-o", "pipefail"]).arg(script), true)
     }
 }
 
-fn answered(peer: &mut Answering, tool: &str, kiwi: impl FnMut() -> Result<()>) -> Result<Answered> {
+fn answered(
+    peer: &mut Answering,
+    tool: &str,
+    kiwi: impl FnMut() -> Result<()>,
+    itself: impl FnMut() -> Result<()>,
+) -> Result<Answered> {
     let peer = std::cell::RefCell::new(peer);
     let ask = |way: &str| {
         let (peer, what) = (&peer, format!("{way} {tool}"));
         Box::new(move || peer.borrow_mut().ask(&what)) as Side<'_>
     };
-    let samples = rotate(WARM_TURNS, &mut [side(kiwi), ask("handler"), ask("stdio")])?;
-    let Ok([kiwi, handler, stdio]) = <[Samples; 3]>::try_from(samples) else {
+    let samples = rotate(WARM_TURNS, &mut [side(kiwi), ask("handler"), ask("stdio"), side(itself)])?;
+    let Ok([kiwi, handler, stdio, itself]) = <[Samples; 4]>::try_from(samples) else {
         bail!("a side was not measured");
     };
-    Ok(Answered { kiwi, handler, stdio })
+    Ok(Answered { kiwi, handler, stdio, itself })
 }

@@ -65,6 +65,11 @@ impl Words {
         ["-u".into(), self.folder.join("runner.py"), script.clone(), script]
     }
 
+    /// Runs the script by the interpreter of its environment, without Kiwi.
+    pub fn itself(&self) -> Result<()> {
+        self.without(Command::new(&self.python).args(self.arguments()))
+    }
+
     /// Runs the script without Kiwi, with the parameters on standard input.
     pub fn without(&self, command: &mut Command) -> Result<()> {
         run(command.current_dir(&self.folder).stdin(File::open(self.folder.join("params.json"))?))

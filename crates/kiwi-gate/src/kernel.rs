@@ -5,7 +5,7 @@ use kiwi_exec::{Launcher, Limits};
 use kiwi_mcp::Upstreams;
 use kiwi_model::lockfile::LockMode;
 use kiwi_model::record::{CallResult, Event, Record as Entry};
-use kiwi_model::{Digest, ErrorKind, Explain, Fault, Status, ToolRef, canonical};
+use kiwi_model::{Digest, ErrorKind, Explain, Fault, Isolation, Status, ToolRef, canonical};
 use kiwi_rules::DenialReason;
 use kiwi_space::{Config, Profile, Spaces, Transport, UnknownProfile};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ use crate::prepare::Preparer;
 use crate::remembered::Remembered;
 use crate::request::{Arguments, Request};
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
-use crate::stages::{Dispatch, HeadStart, Ready, Record, ToolLock, Turns, client};
+use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
 use crate::upstream;
 use crate::vault::Vault;
 
@@ -113,11 +113,6 @@ impl Kernel {
         let stages: Vec<Box<dyn Stage>> = vec![
             Box::new(Arc::clone(&tool_lock)),
             Box::new(Ready { host: Arc::clone(&host), vault: Arc::clone(&vault) }),
-            Box::new(HeadStart {
-                host: Arc::clone(&host),
-                launcher: launcher.clone(),
-                preparer: Arc::clone(&preparer),
-            }),
             Box::new(Record { audit: audit.clone(), vault: Arc::clone(&vault) }),
             Box::new(dispatch),
         ];
@@ -187,6 +182,12 @@ impl Kernel {
             ("sandbox", sandbox.map_err(|error| error.fault())),
             ("limits", limits.map_err(|error| error.fault())),
         ]
+    }
+
+    /// Gets a call's launcher going while that call is still being planned. For a face that makes one call.
+    pub fn start_ahead(&self, request: &Request) {
+        let asked = request.isolation.unwrap_or(Isolation::Standard);
+        self.launcher.start_ahead(asked, &self.preparer.walls(), self.host.search_path());
     }
 
     /// Launchers wait, and sandboxes are built, ahead of the calls they are for. For a face that stays.

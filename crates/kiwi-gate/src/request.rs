@@ -139,8 +139,6 @@ pub struct Request {
     pub on_ask: Option<OnPending>,
     /// Stop before the effect and say what would happen.
     pub dry_run: bool,
-    /// No other call will come: Kiwi ends after this one.
-    pub is_only: bool,
     /// Sees output while the tool runs.
     pub watch: Arc<dyn Watch>,
     /// Hears and answers what an upstream server says and asks while it works.
@@ -166,7 +164,6 @@ impl Request {
             is_interactive: false,
             on_ask: None,
             dry_run: false,
-            is_only: false,
             watch: Arc::new(Unwatched),
             relay: Arc::new(Silent),
             cancel: Cancel::default(),

@@ -95,6 +95,10 @@ fn metadata_in_comments() {
     assert!(fault.message.contains("bad.sh:4:15: "), "{fault}");
     ground.write("tools/bad.sh", "# kiwi: version: 1.0\n");
     assert!(ground.fault("bad").message.contains("bad.sh:1:18: "), "{}", ground.fault("bad"));
+    ground.write("tools/bad.sh", "#!/bin/sh\n# kiwi:\n#   version: 1.0.0\n");
+    let fault = ground.fault("bad");
+    assert!(fault.message.contains("bad.sh:2:8: nothing stands behind `kiwi:`"), "{fault}");
+    assert!(fault.hint.unwrap().contains("# kiwi: version: 1.0.0"));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod container;
 mod dispatch;
-mod head_start;
 mod process;
 mod publish;
 mod ready;
@@ -15,7 +14,6 @@ mod upstream;
 
 pub(crate) use container::image_source;
 pub(crate) use dispatch::Dispatch;
-pub(crate) use head_start::HeadStart;
 pub(crate) use process::form;
 pub(crate) use ready::Ready;
 pub(crate) use record::Record;

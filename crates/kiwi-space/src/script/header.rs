@@ -26,6 +26,11 @@ pub(super) fn read(bytes: &[u8], comment: &str, file: &str) -> Result<Virtual, M
         text.extend_from_slice(rest);
         text.push(b'\n');
     }
+    if let Some((line, columns)) = lines.first().filter(|_| text.trim_ascii().is_empty()) {
+        let place = Place { line: *line, column: columns + 1 };
+        let hint = format!("every line of the block begins with it: `{comment} kiwi: version: 1.0.0`");
+        return Err(ManifestError::one(file, "nothing stands behind `kiwi:`", Some(hint), place));
+    }
     let document = if lines.is_empty() {
         Document::synthetic(Value::Object(Map::new()))
     } else {

@@ -46,6 +46,9 @@ impl Args {
     /// Makes the call.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let mut request = self.call.request(context)?;
+        if !self.dry_run {
+            context.kernel.start_ahead(&request);
+        }
         request.lock = if self.locked { Some(LockMode::Strict) } else { self.lock };
         if self.wait {
             request.on_ask = Some(Arc::new(|pending| {
@@ -53,7 +56,6 @@ impl Args {
             }));
         }
         request.dry_run = self.dry_run;
-        request.is_only = true;
         let live = Arc::new(Live::default());
         if !self.json {
             request.watch = Arc::clone(&live) as Arc<dyn Watch>;
