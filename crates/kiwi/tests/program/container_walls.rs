@@ -156,13 +156,16 @@ fn the_configuration_says_who_builds_them() {
     bash(&env, "who", "", "tr '\\0' ' ' < /proc/1/cmdline");
     let role = |first: &str| {
         let words = first.split_once("__launch ").unwrap_or_else(|| panic!("no launcher: {first}")).1;
-        words.split_whitespace().next().map(str::to_owned)
+        words.trim_end().to_owned()
     };
+    // One that is behind its walls from its birth is also told who is who there.
+    let is_walled = |role: &str| role.starts_with("walled ");
     for (backend, expected) in [("bwrap", "inside"), ("landlock", "walled"), ("auto", "inside")] {
         walls_by(&env, backend);
         let ran = env.run(&["run", "who", "--isolation", "restricted"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert_eq!(role(&ran.stdout).as_deref(), Some(expected), "{backend}: {}", ran.stdout);
+        let role = role(&ran.stdout);
+        assert!(role == expected || (expected == "walled" && is_walled(&role)), "{backend}: {role}");
     }
     walls_by(&env, "dokcer");
     let ran = env.run(&["run", "who"]);
@@ -172,6 +175,6 @@ fn the_configuration_says_who_builds_them() {
     walls_by(&env, "landlock");
     env.write("config/kiwi.toml", "[sandbox]\nbackend = \"bwrap\"\n");
     let ran = env.run(&["run", "who", "--isolation", "restricted"]);
-    assert_eq!(role(&ran.stdout).as_deref(), Some("walled"), "{}", ran.stdout);
+    assert!(is_walled(&role(&ran.stdout)), "{}", ran.stdout);
     assert!(ran.stderr.contains("the project sets `sandbox.backend`"), "{}", ran.stderr);
 }
