@@ -59,8 +59,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every crate of the workspace and what it names as a dependency, of any kind.
-fn imports() -> BTreeMap<String, Vec<String>> {
+/// What cargo knows of the workspace's own crates.
+fn packages() -> Vec<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -69,9 +69,13 @@ fn imports() -> BTreeMap<String, Vec<String>> {
         .expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    metadata["packages"].as_array().expect("packages").clone()
+}
+
+/// Every crate of the workspace and what it names as a dependency, of any kind.
+fn imports() -> BTreeMap<String, Vec<String>> {
     let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
-    let packages = metadata["packages"].as_array().expect("packages");
-    packages
+    packages()
         .iter()
         .map(|package| {
             (name(package), package["dependencies"].as_array().expect("a list").iter().map(name).collect())
@@ -115,6 +119,14 @@ fn faults(imports: &BTreeMap<String, Vec<String>>) -> Vec<String> {
         }
     }
     faults
+}
+
+/// The README's first command names no program.
+#[test]
+fn cargo_run_means_kiwi() {
+    let packages = packages();
+    let named: Vec<&str> = packages.iter().filter_map(|package| package["default_run"].as_str()).collect();
+    assert_eq!(named, ["kiwi"]);
 }
 
 #[test]
