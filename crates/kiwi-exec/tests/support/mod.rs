@@ -83,8 +83,12 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
+/// Threads of the runtime's pool that have nothing to do leave at once: whoever counts threads counts what Kiwi left, and
+/// does not wait for these as long as it is patient.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().thread_keep_alive(Duration::from_millis(100));
+    runtime.build().unwrap().block_on(future)
 }
 
 pub fn process(program: &str, args: &[&str]) -> Process {
