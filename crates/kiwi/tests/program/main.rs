@@ -24,6 +24,7 @@ mod container_escape;
 mod container_walls;
 mod documented;
 mod gate;
+mod head_start;
 mod hostile;
 mod isolation;
 mod keyring;
