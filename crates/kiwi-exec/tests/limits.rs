@@ -6,6 +6,7 @@ use kiwi_exec::{Backend, Exit, Limits, Process};
 use kiwi_model::{ErrorKind, Explain, Isolation};
 use std::path::Path;
 use support::sandbox::{Wall, all_walls, is_root, python, walled};
+use support::spares::warm_up;
 use support::{Bench, shell, wait_until};
 
 /// Every level with limits.
@@ -69,6 +70,35 @@ fn a_fork_bomb_stays_inside_its_limit() {
         let all = "bomb() { bomb | bomb & }; bomb; sleep 0.3; exit 0";
         if is_root() || wall.0 != Isolation::Standard {
             let _ = bench.run(limited(shell(all), wall, limits)).unwrap();
+        }
+    }
+    wait_until("all groups are gone", || groups() == 0);
+}
+
+/// As many processes at one time as there can be, and no more than so many.
+fn crowd(most: usize) -> Process {
+    python(&format!(
+        "import os, time\nn = 0\ntry:\n  while n < {most}:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\nexcept OSError: pass\nprint(n, flush=True)\nos.kill(-1, 9)"
+    ))
+}
+
+#[test]
+fn behind_walls_there_is_room_for_a_thousand_where_nothing_else_is_said() {
+    let bench = Bench::new();
+    let made = |bench: &Bench, asked: Process| -> usize { bench.output(asked).trim().parse().unwrap() };
+    for wall in &all_walls() {
+        let is_contained = matches!(wall.1, Backend::Container(_));
+        let room = 1000..=1324;
+        let most = made(&bench, walled(crowd(3000), wall));
+        assert!(room.contains(&most), "{wall:?}: {most}");
+        // Who needs more says so.
+        let limits = Limits { pids: Some(2000), ..Limits::default() };
+        assert_eq!(made(&bench, limited(crowd(1500), wall, limits)), 1500, "{wall:?}");
+        if !is_contained {
+            let bench = Bench::with_spares();
+            warm_up(&bench, &walled(shell("true"), wall));
+            let most = made(&bench, walled(crowd(3000), wall));
+            assert!(room.contains(&most), "a spare, {wall:?}: {most}");
         }
     }
     wait_until("all groups are gone", || groups() == 0);

@@ -85,7 +85,7 @@ fn program<'a>(launch: &Launch, paths: &[Vec<u8>], stdin: BorrowedFd<'a>) -> Res
     }
     let variable = |(name, value): &(_, crate::wire::Word)| variable(name, &value.bytes(paths)?);
     let environment = launch.env.iter().map(variable).collect::<Result<_>>()?;
-    Ok(Program { path, arguments, environment, part: Part::Tool { stdin } })
+    Ok(Program { path, arguments, environment, part: Part::Tool { stdin, among_few: false } })
 }
 
 fn variable(name: &alloc::string::String, value: &[u8]) -> Result<CString> {

@@ -82,13 +82,18 @@ pub struct Limits {
     pub cpu: Option<f64>,
     /// Bytes of memory for all processes of the call together. Needs a control group.
     pub memory: Option<u64>,
-    /// Processes and threads at one time. Needs a control group, or a sandbox of a user who is not root.
+    /// Processes and threads at one time. Needs a control group, or a sandbox of a user who is not root. Behind walls there
+    /// is [`Limits::ROOM`] where nothing is said.
     pub pids: Option<u64>,
     /// Files each process may have open.
     pub files: Option<u64>,
 }
 
 impl Limits {
+    /// So many processes and threads a tool behind walls may have at one time where nothing else is said: one that starts
+    /// others without end takes time of the processor, but not everybody's numbers.
+    pub const ROOM: u64 = 1024;
+
     /// Whether one of them counts everything that is started, and not each process.
     pub const fn need_group(self) -> bool {
         self.memory.is_some() || self.pids.is_some()

@@ -18,13 +18,18 @@ pub struct Engine {
     pub program: PathBuf,
 }
 
+/// Whether limits on memory, processors and processes are enforced: a rootless Podman needs cgroups of the second version for
+/// that, and only warns where there are none.
+pub fn holds_limits(kind: EngineKind) -> bool {
+    kind == EngineKind::Docker
+        || rustix::process::getuid().is_root()
+        || Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
+}
+
 impl Engine {
-    /// Whether limits on memory, processors and processes are enforced: a rootless Podman needs cgroups of the second
-    /// version for that, and only warns where there are none.
+    /// Whether it enforces limits on memory, processors and processes.
     pub fn holds_limits(&self) -> bool {
-        self.kind == EngineKind::Docker
-            || rustix::process::getuid().is_root()
-            || Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
+        holds_limits(self.kind)
     }
 
     /// The limits, as its `--ulimit` takes them, of a container that leaves no image of its memory: the engine is the

@@ -25,7 +25,7 @@ use crate::process::Launcher;
 
 pub use ask::telling;
 pub use client::Client;
-pub use engine::Engine;
+pub use engine::{Engine, holds_limits};
 pub use error::ContainerError;
 pub use image::ImageSource;
 pub use keep::{KeptImage, Leftover};

@@ -61,5 +61,5 @@ pub(super) fn begin(users: &[&[u8]]) -> Done<Beginning> {
     let network = Network::begin().map_err(Stage::Wall(Wall::Namespaces).failed())?;
     users.settle()?;
     keep_memory_private().map_err(Stage::Wall(Wall::Privileges).failed())?;
-    Beginning::with(network)
+    Beginning::with(network, true)
 }

@@ -24,6 +24,7 @@ use crate::folder::Folder;
 use crate::kernel::clock::Moment;
 use crate::kernel::descriptors::{close_on_start, take_stdin};
 use crate::kernel::namespaces::{Namespaces, enter_new};
+use crate::kernel::numbers;
 use crate::kernel::processes::copy_with;
 use crate::kernel::seccomp::{self, Step};
 use crate::kernel::signals;
@@ -31,7 +32,7 @@ use crate::limits::renounce_privileges;
 use crate::memory::keep_memory_private;
 use crate::plan::{Builder, Sandbox};
 use crate::start::{self, Given};
-use crate::wire::{self, Exit, Launch, Limit, Report, Stage, Wall};
+use crate::wire::{self, Exit, Launch, Limit, Limits, Report, Stage, Wall};
 use crate::{ending, limits};
 
 use ahead::Cell;
@@ -91,7 +92,8 @@ pub fn copy(launch: &Launch, given: Given, control: &OwnedFd) -> Done<Pid> {
     let kept: Vec<i32> = kept.map(|kept| kept.as_raw_fd()).collect();
     let first = copy_with(&kept, || {
         rustix::stdio::dup2_stdin(control)?;
-        live(Beginning::apart().map(Standing::Begun), launch, given, control, Keeper::Launcher)
+        let is_bounded = launch.limits.pids.is_none();
+        live(Beginning::apart(is_bounded).map(Standing::Begun), launch, given, control, Keeper::Launcher)
     });
     first.map_err(Stage::Wall(Wall::Namespaces).failed())
 }
@@ -206,10 +208,10 @@ fn begin(standing: Standing, launch: &Launch, mut given: Given, keeper: &Keeper)
     let tool = start::start(launch, &mut given, || {
         limits::confine(&launch.limits)?;
         // In a container the engine counts.
-        if let Some(count) = launch.limits.pids.filter(|_| !sandbox.is_contained()) {
+        if !sandbox.is_contained() {
             // Those of ours that are counted in the same namespace: this process, and a launcher that made it itself.
             let ours = if is_native { 2 } else { 1 };
-            let most = count.saturating_add(ours);
+            let most = launch.limits.pids.unwrap_or(Limits::ROOM).saturating_add(ours);
             limits::bound_processes(most).map_err(Stage::Limit(Limit::Pids).failed())?;
         }
         walls.close_in()?;
@@ -244,14 +246,18 @@ struct Beginning {
 
 impl Beginning {
     /// In namespaces that are new to this process, besides those that it was born in.
-    fn apart() -> Done<Self> {
+    fn apart(is_bounded: bool) -> Done<Self> {
         let others = Namespaces::MOUNTS.and(Namespaces::NAMES).and(Namespaces::CONTROL_GROUPS);
         let network = enter_new(others).and_then(|()| Network::begin());
-        Self::with(network.map_err(Stage::Wall(Wall::Namespaces).failed())?)
+        Self::with(network.map_err(Stage::Wall(Wall::Namespaces).failed())?, is_bounded)
     }
 
     /// In the namespaces that this process is in.
-    fn with(network: Network) -> Done<Self> {
+    fn with(network: Network, is_bounded: bool) -> Done<Self> {
+        if is_bounded && numbers::are_bounded_apart() {
+            // Who may not do so is bounded by a limit that the tool inherits, unless it is root in a container.
+            let _ = numbers::keep_few();
+        }
         rustix::system::sethostname(b"kiwi").map_err(Stage::Wall(Wall::Namespaces).failed())?;
         Ok(Self { root: Root::begin()?, network })
     }

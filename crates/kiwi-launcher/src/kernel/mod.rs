@@ -8,6 +8,7 @@ pub(crate) mod landlock;
 pub mod memory;
 pub(crate) mod mounts;
 pub mod namespaces;
+pub(crate) mod numbers;
 pub mod processes;
 pub mod processors;
 mod raw;

@@ -18,6 +18,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, futex};
 use super::clock::pause;
 use super::descriptors::close_all_but;
 use super::namespaces::Namespaces;
+use super::numbers;
 use super::processors::{Kept, part_with};
 use super::raw::{self, call, number};
 use super::signals;
@@ -26,7 +27,7 @@ use super::signals;
 const STACK: usize = 16 << 10;
 
 /// A program that is to be started.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Program<'a> {
     /// Where it lies; nothing is looked for.
     pub path: CString,
@@ -52,6 +53,8 @@ pub enum Part<'a> {
     Tool {
         /// What it reads; its other streams are those of its launcher.
         stdin: BorrowedFd<'a>,
+        /// It is the first process of a namespace with few numbers.
+        among_few: bool,
     },
 }
 
@@ -73,7 +76,7 @@ impl Program<'_> {
         // A launcher begins elsewhere: who starts it goes on working.
         let (kept, first_in) = match self.part {
             Part::Launcher { first_in, .. } => (None, first_in),
-            Part::Tool { .. } => (Kept::here(), None),
+            Part::Tool { among_few, .. } => (Kept::here(), among_few.then_some(Namespaces::PROCESSES)),
         };
         let flags = raw::WAITED_FOR | first_in.map_or(0, Namespaces::flags);
         let mut told = Told { program: self, arguments, environment, kept, refused: None };
@@ -130,7 +133,10 @@ fn become_it(told: &Told<'_>) -> Result<()> {
                 keep_privileges()?;
             }
         }
-        Part::Tool { stdin } => {
+        Part::Tool { stdin, among_few } => {
+            if among_few {
+                numbers::keep_few()?;
+            }
             rustix::process::setpgid(None, None)?;
             rustix::stdio::dup2_stdin(stdin)?;
             signals::as_anew();

@@ -6,12 +6,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
-use rustix::io::{FdFlags, Result};
+use rustix::io::{Errno, FdFlags, Result};
 use rustix::process::Pid;
 
 use super::find;
 use crate::ARGUMENT;
 use crate::kernel::files::{is_within, text};
+use crate::kernel::numbers;
 use crate::kernel::processes::{Part, Program};
 use crate::plan::{DEVICES, LINKS, Sandbox, Shown};
 
@@ -32,8 +33,15 @@ const MADE: [&str; 13] = [
     "/proc",
 ];
 
-/// Starts `bwrap` with the launcher behind it, in this role; it takes its order through `stdin`.
-pub fn start(program: &[u8], sandbox: &Sandbox, role: &str, stdin: BorrowedFd<'_>) -> Result<Pid> {
+/// Starts `bwrap` with the launcher behind it, in this role; it takes its order through `stdin`. `is_bounded`: not more
+/// processes than any tool needs.
+pub fn start(
+    program: &[u8],
+    sandbox: &Sandbox,
+    role: &str,
+    stdin: BorrowedFd<'_>,
+    is_bounded: bool,
+) -> Result<Pid> {
     let mut words = Words::default();
     words.describe(sandbox)?;
     // This program need not be visible inside: it is started through a descriptor.
@@ -45,7 +53,19 @@ pub fn start(program: &[u8], sandbox: &Sandbox, role: &str, stdin: BorrowedFd<'_
         arguments.push(text(word)?);
     }
     let environment: Vec<CString> = Vec::new();
-    Program { path: text(program)?, arguments, environment, part: Part::Tool { stdin } }.start()
+    let part = |among_few| Part::Tool { stdin, among_few };
+    let bwrap = Program { path: text(program)?, arguments, environment, part: part(false) };
+    // `bwrap` makes a namespace of its own in this one, and gives nobody there the right to bound it. Other users than root
+    // are bounded by a limit that the tool inherits.
+    if is_bounded && rustix::process::geteuid().is_root() && numbers::are_bounded_apart() {
+        let among_few = Program { part: part(true), ..bwrap.clone() };
+        match among_few.start() {
+            // A root that may not do so, as in a container.
+            Err(Errno::PERM | Errno::ACCESS | Errno::ROFS) => {}
+            other => return other,
+        }
+    }
+    bwrap.start()
 }
 
 /// What is said to `bwrap`.

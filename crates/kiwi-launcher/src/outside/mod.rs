@@ -91,7 +91,8 @@ impl Outside {
                 Ok(Self::new(inside::copy(launch, given, &theirs)?, status, By::Launcher))
             }
             Builder::Bubblewrap(program) => {
-                let outside = Self::bubblewrap(program.bytes(), sandbox, Readiness::Untold)?;
+                let is_bounded = launch.limits.pids.is_none();
+                let outside = Self::bubblewrap(program.bytes(), sandbox, Readiness::Untold, is_bounded)?;
                 outside.hand_over(launch, sandbox, given)
             }
             Builder::Container(engine) => {
@@ -107,15 +108,20 @@ impl Outside {
     /// ready.
     pub fn prepare(sandbox: &Sandbox) -> Result<Self, Report> {
         match &sandbox.builder {
-            Builder::Bubblewrap(program) => Self::bubblewrap(program.bytes(), sandbox, Readiness::Told),
+            Builder::Bubblewrap(program) => Self::bubblewrap(program.bytes(), sandbox, Readiness::Told, true),
             // Whoever has the launcher's own ready is behind them; of a container nobody asks for it.
             Builder::Native | Builder::Container(_) => Err(Stage::Prepare.in_vain()),
         }
     }
 
-    fn bubblewrap(program: &[u8], sandbox: &Sandbox, readiness: Readiness) -> Result<Self, Report> {
+    fn bubblewrap(
+        program: &[u8],
+        sandbox: &Sandbox,
+        readiness: Readiness,
+        is_bounded: bool,
+    ) -> Result<Self, Report> {
         let (status, theirs) = pair().map_err(Stage::Prepare.failed())?;
-        let started = bubblewrap::start(program, sandbox, readiness.role(), theirs.as_fd());
+        let started = bubblewrap::start(program, sandbox, readiness.role(), theirs.as_fd(), is_bounded);
         let first = started.map_err(Stage::Wall(Wall::Bubblewrap).failed())?;
         Ok(Self::new(first, status, By::Bubblewrap))
     }

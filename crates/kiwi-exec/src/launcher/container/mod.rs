@@ -8,7 +8,7 @@
 mod mounts;
 
 use kiwi_launcher::plan::{EngineClient, EngineKind, Sandbox};
-use kiwi_launcher::wire::{self, Launch, Report, Stage, Wall};
+use kiwi_launcher::wire::{self, Launch, Limits, Report, Stage, Wall};
 use kiwi_launcher::{Contained, Engines, ending, inside};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::container::{Client, Life};
+use crate::container::{Client, Life, holds_limits};
 use crate::process::Launcher;
 use crate::snapshot::Snapshot;
 
@@ -169,7 +169,8 @@ fn words(engine: &EngineClient, launch: &Launch) -> Vec<String> {
         // Without swap of its own: else the limit only slows it down.
         add("--memory-swap", bytes.to_string());
     }
-    if let Some(count) = launch.limits.pids {
+    let room = holds_limits(engine.kind).then_some(Limits::ROOM);
+    if let Some(count) = launch.limits.pids.or(room) {
         // The first process counts too.
         add("--pids-limit", count.saturating_add(1).to_string());
     }
