@@ -72,6 +72,7 @@ impl Items {
             tags: Vec::new(),
             category: format!("area_{}/part_{:02}", number % 10, number / 10 % 100),
             tool_type: Some("python".to_owned()),
+            runtime: None,
             is_support: false,
             is_alone: false,
             body: String::new(),

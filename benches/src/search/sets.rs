@@ -101,6 +101,7 @@ fn item(number: usize, tool: &str) -> Item {
         tags: Vec::new(),
         category: String::new(),
         tool_type: None,
+        runtime: None,
         is_support: false,
         is_alone: false,
         body: String::new(),

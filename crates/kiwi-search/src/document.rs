@@ -83,6 +83,9 @@ pub struct Item {
     /// What sort of tool (`python`, `api`, …).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_type: Option<String>,
+    /// What runs it, where it is a script (`python_runtime`, …).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
     /// Whether others run on it, and nobody calls it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_support: bool,
@@ -103,6 +106,11 @@ impl Item {
     /// Every name it has.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.id.as_str()).chain(self.title.as_deref().filter(|title| *title != self.id))
+    }
+
+    /// The type that people know a script by: `python` for what runs on `python_runtime`.
+    pub fn written_type(&self) -> Option<&str> {
+        self.runtime.as_deref()?.strip_suffix("_runtime")
     }
 
     /// What is embedded: `name: description parameter: its description …`; for a text its beginning too.

@@ -34,6 +34,11 @@ impl SearchError {
         Self::Unusable { path: path.to_owned(), source: source.into() }
     }
 
+    /// Damage that made its reader panic.
+    pub fn unreadable(path: &Path) -> Self {
+        Self::damaged(path, &"it cannot be read")
+    }
+
     pub(crate) fn damaged(path: &Path, why: &dyn std::fmt::Display) -> Self {
         Self::Damaged { path: path.to_owned(), why: why.to_string() }
     }

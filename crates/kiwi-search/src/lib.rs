@@ -7,6 +7,7 @@
 //! Read first: [`Index`], a folder of documents; [`search`], which ranks; [`Embedder`].
 
 mod beside;
+mod contained;
 mod document;
 mod embed;
 mod error;
@@ -15,6 +16,7 @@ mod rank;
 mod text;
 mod vectors;
 
+pub use contained::{carried, contained};
 pub use document::{Document, Item, KeyHash, Kind};
 pub use embed::{EmbedError, Embedder, MiniLm, StaticEmbedder};
 pub use error::SearchError;

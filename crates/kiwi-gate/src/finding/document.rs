@@ -30,6 +30,7 @@ pub(super) fn of_tool(tool: &Tool) -> Item {
         tags: manifest.tags.clone(),
         category: tool.category.clone(),
         tool_type: Some(manifest.tool_type.clone()),
+        runtime: runtime(&manifest.tool_type, manifest.executor.as_ref().map(|it| it.id.as_str())),
         is_support: matches!(manifest.tool_type.as_str(), "primitive" | "runtime"),
         is_alone: !is_upstream && manifest.lib_imports.is_empty(),
         body: String::new(),
@@ -42,6 +43,8 @@ pub(super) fn of_offer(found: &FoundTool) -> Item {
     let schema = found.manifest.get("parameters").unwrap_or(&Value::Null);
     let tags = found.manifest.get("tags").and_then(Value::as_array).into_iter().flatten();
     let tool_type = text("tool_type").unwrap_or_default();
+    let executor = found.manifest.get("executor");
+    let executor = executor.map(|it| it.get("id").unwrap_or(it)).and_then(Value::as_str);
     Item {
         kind: Kind::Tool,
         id: found.tool_id.to_string(),
@@ -53,6 +56,7 @@ pub(super) fn of_offer(found: &FoundTool) -> Item {
         tags: tags.filter_map(Value::as_str).map(str::to_owned).collect(),
         category: text("category").unwrap_or_default(),
         is_support: tool_type == "runtime",
+        runtime: runtime(&tool_type, executor),
         tool_type: Some(tool_type),
         is_alone: false,
         body: String::new(),
@@ -77,11 +81,17 @@ fn of_text(text: &TextItem) -> Item {
         tags: text.tags.clone(),
         category: text.category.clone(),
         tool_type: None,
+        runtime: None,
         is_support: false,
         is_alone: true,
         body: text.text.clone(),
     };
     item.bounded()
+}
+
+/// What runs a script.
+fn runtime(tool_type: &str, executor: Option<&str>) -> Option<String> {
+    executor.filter(|_| tool_type == "script").map(str::to_owned)
 }
 
 /// The parameters of a schema, and what they mean.

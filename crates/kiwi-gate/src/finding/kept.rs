@@ -42,8 +42,9 @@ fn keep(finder: &Weak<Finder>, over: &Arc<AtomicBool>) {
     let mut rest = Rest::default();
     while !over.load(Ordering::Acquire) {
         let Some(finder) = finder.upgrade() else { return };
-        // What it has to say is said again to whoever searches.
-        let _ = finder.catch_up(None, true, &progress);
+        if let Ok(warnings) = finder.catch_up(None, true, &progress) {
+            finder.tell_later(warnings);
+        }
         rest.look(&finder.catalogue.spaces);
         drop(finder);
         std::thread::park_timeout(PAUSE);

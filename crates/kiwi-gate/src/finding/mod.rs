@@ -19,10 +19,10 @@ pub use step::{Hurried, Progress};
 pub use tier::{TierCheck, TierState};
 
 use kiwi_model::{ErrorKind, Fault, Space};
-use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Prospect, Query, SearchError, View};
+use kiwi_search::{Embedder, Filter, Hit, Item, Kind, Mode, Prospect, Query, SearchError, View, contained};
 use kiwi_space::{Config, Transport};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::admission::Admission;
@@ -39,6 +39,8 @@ use usage::Usage;
 const ORDER: [Space; 3] = [Space::Project, Space::User, Space::System];
 /// Hits that anybody reads.
 pub(crate) const MOST_HITS: usize = 1000;
+/// As much as is kept to be said.
+const MOST_UNTOLD: usize = 16;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -169,6 +171,8 @@ pub(crate) struct Finder {
     config: Arc<Config>,
     made: OnceLock<Result<Made, Fault>>,
     is_kept: AtomicBool,
+    /// What was worth saying while nobody searched.
+    untold: Mutex<Vec<String>>,
     usage: Usage,
 }
 
@@ -191,6 +195,7 @@ impl Finder {
             config: Arc::clone(config),
             made: OnceLock::new(),
             is_kept: AtomicBool::new(false),
+            untold: Mutex::default(),
             usage: Usage::new(catalogue.spaces.ai(Space::User), config.search.usage),
         }
     }
@@ -218,6 +223,20 @@ impl Finder {
         Ok(tiers)
     }
 
+    /// Keeps what is worth saying for whoever searches next.
+    fn tell_later(&self, warnings: Vec<String>) {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings {
+            if untold.len() < MOST_UNTOLD && !untold.contains(&warning) {
+                untold.push(warning);
+            }
+        }
+    }
+
+    fn untold(&self) -> Vec<String> {
+        std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Brings every index up to date as far as that takes no time worth mentioning; `patient` waits for all of it.
     fn catch_up(
         &self,
@@ -240,6 +259,29 @@ impl Finder {
                 })
             }
             _ => Ok(all(&tiers)),
+        }
+    }
+
+    /// Reads the indexes. Whatever shows to be wrong with them, they can be made again, and it is done once more.
+    fn reading<T>(
+        &self,
+        here: impl Into<Here> + Copy,
+        progress: &dyn Progress,
+        warnings: &mut Vec<String>,
+        read: impl Fn() -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let unreadable = || Fault::new(ErrorKind::Internal, "the search index cannot be read");
+        let once = || contained(&read).unwrap_or_else(|| Err(unreadable()));
+        match once() {
+            // Anything else, such as an embedder that does not answer, is no damage.
+            Err(problem) if problem.kind == ErrorKind::Internal => {
+                warnings.push(format!("{}; the search index is built again", problem.message));
+                for tier in self.tiers(here)? {
+                    warnings.extend(tier.rebuild(progress).map_err(|error| fault(&error))?);
+                }
+                once()
+            }
+            done => done,
         }
     }
 
@@ -283,6 +325,27 @@ impl Finder {
     }
 }
 
+impl Finder {
+    fn overview(&self, names: usize) -> Result<Overview, Fault> {
+        let mut views = Vec::new();
+        for tier in self.tiers(None)? {
+            views.extend(tier.view()?);
+        }
+        let views: Vec<&View> = views.iter().map(AsRef::as_ref).collect();
+        let count = |kind: Kind| views.iter().map(|view| view.count(kind)).sum();
+        let filter = Filter { kinds: vec![Kind::Tool, Kind::Mcp], ..Filter::default() };
+        let first = self.usage.lately(&views, &filter, names, &|_| true);
+        let first = first.map_err(|error| fault(&error))?;
+        Ok(Overview {
+            tools: count(Kind::Tool),
+            upstream: count(Kind::Mcp),
+            directives: count(Kind::Directive),
+            knowledge: count(Kind::Knowledge),
+            names: first.into_iter().map(|hit| hit.item.id).collect(),
+        })
+    }
+}
+
 impl Kernel {
     /// Finds items that whoever asks may see. Blocks: for a thread that may wait.
     pub fn search(&self, search: &Search, asker: &Asker, progress: &dyn Progress) -> Result<Found, Fault> {
@@ -290,20 +353,16 @@ impl Kernel {
         let finder = &self.finder;
         let mut warnings = self.notices.clone();
         warnings.extend(finder.catch_up(search.here(), progress.is_patient(), progress)?);
+        for warning in finder.untold() {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let begun = Instant::now();
         let offered = self.offered(search, &mut warnings)?;
         let sight = Sight::new(&finder.catalogue, &finder.admission, &profile, search.here())?;
-        let hits = match contained(|| finder.search(search, offered.as_ref(), &sight)) {
-            Ok(hits) => hits,
-            Err(problem) => {
-                // Whatever is wrong with an index, it can be made again.
-                warnings.push(format!("{}; the search index is built again", problem.message));
-                for tier in finder.tiers(search.here())? {
-                    warnings.extend(tier.rebuild(progress).map_err(|error| fault(&error))?);
-                }
-                finder.search(search, offered.as_ref(), &sight)?
-            }
-        };
+        let find = || finder.search(search, offered.as_ref(), &sight);
+        let hits = finder.reading(search.here(), progress, &mut warnings, find)?;
         if !search.text.trim().is_empty() {
             finder.usage.shown(asker.session, hits.iter().map(|found| &found.hit.item));
         }
@@ -319,28 +378,24 @@ impl Kernel {
     pub fn overview(&self, names: usize) -> Result<Overview, Fault> {
         let finder = &self.finder;
         finder.catch_up(None, false, &Hurried)?;
-        let mut views = Vec::new();
-        for tier in finder.tiers(None)? {
-            views.extend(tier.view()?);
-        }
-        let views: Vec<&View> = views.iter().map(AsRef::as_ref).collect();
-        let count = |kind: Kind| views.iter().map(|view| view.count(kind)).sum();
-        let filter = Filter { kinds: vec![Kind::Tool, Kind::Mcp], ..Filter::default() };
-        let first = finder.usage.lately(&views, &filter, names, &|_| true);
-        let first = first.map_err(|error| fault(&error))?;
-        Ok(Overview {
-            tools: count(Kind::Tool),
-            upstream: count(Kind::Mcp),
-            directives: count(Kind::Directive),
-            knowledge: count(Kind::Knowledge),
-            names: first.into_iter().map(|hit| hit.item.id).collect(),
-        })
+        finder.reading(None, &Hurried, &mut Vec::new(), || finder.overview(names))
     }
 
-    /// What there is of an index for a space.
-    pub fn index_states(&self, space: Option<Space>) -> Result<Vec<TierState>, Fault> {
+    /// What there is of an index for a space, and what is worth saying beside it.
+    pub fn index_states(
+        &self,
+        space: Option<Space>,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<TierState>, Vec<String>), Fault> {
+        let mut warnings = Vec::new();
         let tiers = self.finder.tiers(space)?.into_iter();
-        tiers.map(|tier| tier.state().map_err(|error| fault(&error))).collect()
+        let state = |tier: &Tier| {
+            let (state, own) = tier.state(progress).map_err(|error| fault(&error))?;
+            warnings.extend(own);
+            Ok(state)
+        };
+        let states = tiers.map(state).collect::<Result<_, Fault>>()?;
+        Ok((states, warnings))
     }
 
     /// Brings the indexes up to date, all of it; `anew` throws away what there is.
@@ -375,12 +430,6 @@ impl Kernel {
     pub fn embedder(&self) -> Result<&str, Fault> {
         self.finder.made().map(|made| made.embedder.id())
     }
-}
-
-/// Runs something that reads an index; damage that makes the reader panic is damage like any other.
-fn contained<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(Fault::new(ErrorKind::Internal, "the search index cannot be read")))
 }
 
 /// As faces show it.

@@ -1,12 +1,12 @@
 //! Whether a caller is shown an item.
 
 use kiwi_chain::Catalog as _;
-use kiwi_model::{ErrorKind, Fault, Space, ToolId};
+use kiwi_model::{Fault, Space, ToolId};
 use kiwi_search::{Item, Kind, Prospect};
 use kiwi_space::{Profile, Sighted};
 
 use super::Here;
-use crate::admission::{Admission, Why};
+use crate::admission::{Admission, Why, denied_by};
 use crate::catalogue::Catalogue;
 use crate::permission::{Need, PermissionContext};
 
@@ -31,7 +31,7 @@ impl<'a> Sight<'a> {
                 Why::Denied(reason) => reason.to_string(),
                 Why::Asked { question, .. } => question,
             };
-            Fault::new(ErrorKind::Denied, why).with_hint("mend the profile in `config/kiwi.toml`")
+            denied_by("permission", why).with_hint("mend the profile in `config/kiwi.toml`")
         })?;
         Ok(Self { catalogue, profile, context, here })
     }

@@ -2,7 +2,7 @@
 
 use kiwi_chain::Tool;
 use kiwi_model::Space;
-use kiwi_search::{Document, Index, KeyHash, Known, Prepared, SearchError, View};
+use kiwi_search::{Document, Index, KeyHash, Known, Prepared, SearchError, View, carried};
 use kiwi_space::Sighting;
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -186,7 +186,7 @@ impl Step<'_> {
                 let begin = || {
                     LazyLock::force(&known);
                 };
-                let _ = std::thread::Builder::new().spawn_scoped(scope, begin);
+                let _ = std::thread::Builder::new().spawn_scoped(scope, carried(begin));
             }
             self.compared(work, &known)
         })

@@ -1,7 +1,7 @@
 //! The index of one space.
 
 use kiwi_model::{Fault, Space};
-use kiwi_search::{Embedder, Index, KeyHash, SearchError, StaticEmbedder, View};
+use kiwi_search::{Embedder, Index, KeyHash, SearchError, StaticEmbedder, View, contained};
 use kiwi_space::{Stirred, Watcher};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -44,6 +44,8 @@ struct Opened {
     index: Option<Arc<Index>>,
     /// Serves until the index that is wanted is complete.
     before: Option<Arc<Index>>,
+    /// Whether it was begun again because it was damaged, and is not full yet.
+    is_mended: bool,
 }
 
 #[derive(Default)]
@@ -151,7 +153,8 @@ impl Tier {
             None => Index::in_memory(Arc::new(StaticEmbedder::new()))?,
             Some(folder) => match Index::open(&folder, Arc::clone(&self.embedder)) {
                 Ok((index, damage)) => {
-                    warnings.extend(damage.map(|damage| format!("{damage}; it is built again")));
+                    opened.is_mended = damage.is_some();
+                    warnings.extend(damage.as_ref().map(built_again));
                     opened.before = self.earlier(&folder, &index)?;
                     index
                 }
@@ -201,10 +204,44 @@ impl Tier {
             warnings.push("items are being indexed; what is found may not be all there is".to_owned());
             return warnings;
         };
-        if let Err(error) = self.step(&mut state, patient, progress, &mut warnings) {
+        let step =
+            |state: &mut State, warnings: &mut Vec<String>| self.step(state, patient, progress, warnings);
+        if let Err(error) = self.mended(&mut state, &mut warnings, step) {
             warnings.push(error.to_string());
         }
         warnings
+    }
+
+    /// Does something with the index. What then shows to be damaged is begun again, and it is done once more.
+    fn mended<T>(
+        &self,
+        state: &mut State,
+        warnings: &mut Vec<String>,
+        work: impl Fn(&mut State, &mut Vec<String>) -> Result<T, SearchError>,
+    ) -> Result<T, SearchError> {
+        let unreadable = || SearchError::unreadable(&self.folder().unwrap_or_default());
+        let once = |state: &mut State, warnings: &mut Vec<String>| {
+            contained(|| work(state, warnings)).unwrap_or_else(|| Err(unreadable()))
+        };
+        match once(state, warnings) {
+            Err(damage @ SearchError::Damaged { .. }) => {
+                warnings.push(built_again(&damage));
+                self.begin_again(state)?;
+                once(state, warnings)
+            }
+            done => done,
+        }
+    }
+
+    /// What was begun again because it was damaged is filled at once.
+    fn fill(
+        &self,
+        state: &mut State,
+        progress: &dyn Progress,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), SearchError> {
+        let is_mended = self.opened().is_mended;
+        if is_mended { self.step(state, true, progress, warnings) } else { Ok(()) }
     }
 
     fn step(
@@ -219,6 +256,7 @@ impl Tier {
         let Some(work) = self.stirred(state) else { return Ok(()) };
         let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress };
         let begun = Instant::now();
+        let was_complete = index.view()?.is_complete();
         // What was told once is not told again: until it is indexed, everything has to be looked at.
         let was_behind = std::mem::replace(&mut state.is_behind, true);
         let done = step.take(&work, most)?;
@@ -227,11 +265,15 @@ impl Tier {
         if matches!(work, Work::Everything) {
             state.looked = Some((Instant::now(), begun.elapsed()));
         }
-        let before = if done { self.opened().before.take() } else { None };
-        if let (Some(_), Some(folder)) = (before, self.folder()) {
-            Index::remove_others(&folder, self.embedder.as_ref())?;
+        if done {
+            self.opened().is_mended = false;
         }
-        Ok(())
+        let before = if done { self.opened().before.take() } else { None };
+        match self.folder().filter(|_| done && index.folder().is_some()) {
+            Some(folder) if before.is_some() => Index::remove_others(&folder, self.embedder.as_ref()),
+            Some(folder) if !was_complete => Index::remove_older(&folder, self.embedder.as_ref()),
+            _ => Ok(()),
+        }
     }
 
     /// What there is to look at, if anything.
@@ -269,18 +311,31 @@ impl Tier {
         self.is_kept.load(Ordering::Acquire)
     }
 
-    /// Brings it up to date, all of it, and tidies it.
+    /// Brings it up to date, all of it. Every file is read first: one that is not as it was written is mended with the rest.
     pub fn build(&self, progress: &dyn Progress) -> Result<Vec<String>, SearchError> {
         let mut warnings = Vec::new();
         let mut state = self.state_of();
-        state.looked = None;
-        self.step(&mut state, true, progress, &mut warnings)?;
+        self.mended(&mut state, &mut warnings, |state, warnings| {
+            if let Some(index) = self.open(warnings)? {
+                index.check_files()?;
+            }
+            state.looked = None;
+            self.step(state, true, progress, warnings)
+        })?;
         Ok(warnings)
     }
 
-    /// Throws it away and makes it again.
+    /// Throws it away and makes it again, as far as there is patience for it.
     pub fn rebuild(&self, progress: &dyn Progress) -> Result<Vec<String>, SearchError> {
+        let mut warnings = Vec::new();
         let mut state = self.state_of();
+        self.begin_again(&mut state)?;
+        self.step(&mut state, progress.is_patient(), progress, &mut warnings)?;
+        Ok(warnings)
+    }
+
+    /// Throws it away.
+    fn begin_again(&self, state: &mut State) -> Result<(), SearchError> {
         *state = State::default();
         *self.opened() = Opened::default();
         if let Some(folder) = self.folder() {
@@ -290,13 +345,25 @@ impl Tier {
                 Err(error) => return Err(error),
             };
         }
-        let mut warnings = Vec::new();
-        self.step(&mut state, true, progress, &mut warnings)?;
-        Ok(warnings)
+        self.opened().is_mended = true;
+        Ok(())
     }
 
-    /// How far it is.
-    pub fn state(&self) -> Result<TierState, SearchError> {
+    /// How far it is, and what is worth saying beside it.
+    pub fn state(&self, progress: &dyn Progress) -> Result<(TierState, Vec<String>), SearchError> {
+        let mut warnings = Vec::new();
+        let told = self.mended(&mut self.state_of(), &mut warnings, |state, warnings| {
+            self.told(state, progress, warnings)
+        })?;
+        Ok((told, warnings))
+    }
+
+    fn told(
+        &self,
+        state: &mut State,
+        progress: &dyn Progress,
+        warnings: &mut Vec<String>,
+    ) -> Result<TierState, SearchError> {
         let mut told = TierState {
             space: self.space,
             folder: self.folder(),
@@ -307,10 +374,11 @@ impl Tier {
             behind: 0,
             bytes: 0,
         };
-        let Some(index) = self.open(&mut Vec::new())? else { return Ok(told) };
+        let Some(index) = self.open(warnings)? else { return Ok(told) };
         if self.space == Space::System {
-            self.build(&Silent)?;
+            self.step(state, true, &Silent, warnings)?;
         }
+        self.fill(state, progress, warnings)?;
         let view = index.view()?;
         let counts = view.counts()?;
         let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress: &Silent };
@@ -323,14 +391,27 @@ impl Tier {
 
     /// Holds it against its items and their texts.
     pub fn verify(&self, progress: &dyn Progress) -> Result<TierCheck, SearchError> {
-        let mut state = self.state_of();
+        let mut faults = Vec::new();
+        let check = self.mended(&mut self.state_of(), &mut faults, |state, faults| {
+            self.compared(state, progress, faults)
+        })?;
+        // What was mended on the way was wrong too.
+        faults.extend(check.faults);
+        Ok(TierCheck { faults, ..check })
+    }
+
+    fn compared(
+        &self,
+        state: &mut State,
+        progress: &dyn Progress,
+        faults: &mut Vec<String>,
+    ) -> Result<TierCheck, SearchError> {
         let mut check = TierCheck { space: self.space, documents: 0, faults: Vec::new() };
-        let mut warnings = Vec::new();
-        let Some(index) = self.open(&mut warnings)? else { return Ok(check) };
-        check.faults.append(&mut warnings);
+        let Some(index) = self.open(faults)? else { return Ok(check) };
         if self.space == Space::System {
-            self.step(&mut state, true, &Silent, &mut warnings)?;
+            self.step(state, true, &Silent, faults)?;
         }
+        self.fill(state, progress, faults)?;
         let total = index.view()?.len();
         let mut tick = |done: u64| progress.at(self.space, done, total);
         let own = index.check(&mut tick)?;
@@ -344,6 +425,11 @@ impl Tier {
         }
         Ok(check)
     }
+}
+
+/// What is said of damage: nobody has to do anything about it.
+fn built_again(damage: &SearchError) -> String {
+    format!("{damage}; it is built again")
 }
 
 /// The bytes of a folder's files.

@@ -18,6 +18,7 @@ pub(super) fn item(tool_id: &str, version: &str, tool_type: &str, manifest: &Val
         tags: tags.filter_map(Value::as_str).map(str::to_owned).collect(),
         category: text("category").unwrap_or_default(),
         tool_type: Some(tool_type.to_owned()),
+        runtime: None,
         is_support: tool_type == "runtime",
         is_alone: false,
         body: String::new(),

@@ -1,9 +1,10 @@
 //! Whether an index holds what it should: every file as it was written, every vector as its text gives it.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use tantivy::DocAddress;
 
-use super::Index;
+use super::{Index, turn};
 use crate::document::{Item, KeyHash};
 use crate::error::SearchError;
 use crate::vectors::{SegmentVectors, pack};
@@ -26,12 +27,8 @@ impl Index {
     /// Looks at everything. `tick` is told how many documents are done.
     pub fn check(&self, tick: &mut dyn FnMut(u64)) -> Result<Check, SearchError> {
         let mut check = Check::default();
-        if self.folder.is_some() {
-            let damaged = self.tantivy.validate_checksum().map_err(|error| self.judged(error))?;
-            let mut damaged: Vec<_> = damaged.into_iter().collect();
-            damaged.sort();
-            check.faults.extend(damaged.iter().map(|path| format!("`{}` is damaged", path.display())));
-        }
+        let damaged = self.damaged_files()?;
+        check.faults.extend(damaged.iter().map(|path| format!("`{}` is damaged", path.display())));
         // Reading on would only show what damage looks like from inside.
         if !check.faults.is_empty() {
             return Ok(check);
@@ -46,14 +43,14 @@ impl Index {
             for document in reader.doc_ids_alive() {
                 check.documents += 1;
                 match view.stored(DocAddress::new(segment, document)) {
-                    None => {
+                    Err(_) => {
                         check.faults.push(format!("document {document} of segment {segment} is unreadable"));
                     }
-                    Some((key, _)) if !keys.insert(KeyHash::of(&key)) => {
+                    Ok((key, _)) if !keys.insert(KeyHash::of(&key)) => {
                         check.faults.push(format!("`{key}` is there twice"));
                     }
-                    Some((key, Some(item))) => batch.push((key, item, document)),
-                    Some((_, None)) => {}
+                    Ok((key, Some(item))) => batch.push((key, item, document)),
+                    Ok((_, None)) => {}
                 }
                 if batch.len() == BATCH {
                     self.compare(&mut batch, vectors, &mut check)?;
@@ -64,6 +61,28 @@ impl Index {
         }
         tick(check.documents);
         Ok(check)
+    }
+
+    /// Reads every file, and fails where one is not as it was written.
+    pub fn check_files(&self) -> Result<(), SearchError> {
+        match self.damaged_files()?.first() {
+            None => Ok(()),
+            Some(file) => {
+                let why = format!("`{}` is not as it was written", file.display());
+                Err(SearchError::damaged(self.place(), &why))
+            }
+        }
+    }
+
+    /// The files that are not as they were written.
+    fn damaged_files(&self) -> Result<Vec<PathBuf>, SearchError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        // Whoever writes removes files that are not needed any more. Where nothing can be written, nobody does.
+        let _turn = turn(folder).ok();
+        let damaged = self.tantivy.validate_checksum().map_err(|error| self.judged(error))?;
+        let mut damaged: Vec<PathBuf> = damaged.into_iter().collect();
+        damaged.sort();
+        Ok(damaged)
     }
 
     fn compare(

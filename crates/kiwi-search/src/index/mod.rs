@@ -22,13 +22,14 @@ use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{IndexReader, ReloadPolicy, TantivyError};
 
+use crate::contained::contained;
 use crate::embed::Embedder;
 use crate::error::SearchError;
 use crate::text::{Fields, register};
 use crate::vectors::{Coder, VectorPlugin};
 
 /// Changes whenever an index of an earlier Kiwi cannot be used.
-const FORMAT: &str = "1";
+const FORMAT: &str = "1.1";
 const LOCK: &str = "lock";
 /// The file that names the segments.
 const META: &str = "meta.json";
@@ -109,22 +110,22 @@ impl Index {
     /// Throws away what other embedders and older versions left in a folder.
     pub fn remove_others(folder: &Path, embedder: &dyn Embedder) -> Result<(), SearchError> {
         let own = name(embedder.id());
-        let entries = std::fs::read_dir(folder).map_err(|error| SearchError::unusable(folder, error))?;
-        for entry in entries.flatten().filter(|entry| entry.file_name() != own.as_str()) {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let _turn = turn(&entry.path())?;
-                std::fs::remove_dir_all(entry.path())
-                    .map_err(|error| SearchError::unusable(&entry.path(), error))?;
-            }
-        }
-        Ok(())
+        remove_where(folder, |name| name != own)
+    }
+
+    /// Throws away what older versions left in a folder for the same embedder.
+    pub fn remove_older(folder: &Path, embedder: &dyn Embedder) -> Result<(), SearchError> {
+        let own = name(embedder.id());
+        let of_embedder = own.trim_start_matches(&format!("v{FORMAT}")).to_owned();
+        remove_where(folder, |name| name != own && name.starts_with('v') && name.ends_with(&of_embedder))
     }
 
     fn open_there(own: &Path, embedder: Arc<dyn Embedder>) -> Result<Self, SearchError> {
         let directory = MmapDirectory::open(own)
             .map_err(|error| SearchError::unusable(own, std::io::Error::other(error)))?;
-        let index =
-            Self::of(Some(own.to_owned()), directory, embedder).map_err(|error| judged(own, error))?;
+        let index = contained(|| Self::of(Some(own.to_owned()), directory, embedder))
+            .ok_or_else(|| SearchError::unreadable(own))?
+            .map_err(|error| judged(own, error))?;
         // Damage that shows at once shows here.
         index.view()?;
         Ok(index)
@@ -156,7 +157,8 @@ impl Index {
             if let Some(view) = current.as_ref().filter(|view| view.mark == mark) {
                 return Ok(Arc::clone(view));
             }
-            match self.look(mark) {
+            let looked = contained(|| self.look(mark)).unwrap_or_else(|| Err(self.unreadable()));
+            match looked {
                 Ok(view) => {
                     let view = Arc::new(view);
                     *current = Some(Arc::clone(&view));
@@ -205,21 +207,48 @@ impl Index {
     }
 
     fn judged(&self, error: TantivyError) -> SearchError {
-        judged(self.folder.as_deref().unwrap_or(Path::new("memory")), error)
+        judged(self.place(), error)
+    }
+
+    fn unreadable(&self) -> SearchError {
+        SearchError::unreadable(self.place())
+    }
+
+    fn place(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("memory"))
     }
 }
 
-/// What the system refused is not the index's fault.
+/// What the system refused is not the index's fault: only a file that is gone, or is another than it should be, is.
 fn judged(folder: &Path, error: TantivyError) -> SearchError {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
     match error {
-        TantivyError::IoError(source)
-            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) =>
-        {
+        TantivyError::IoError(source) if is_of_the_system(&source) => {
             SearchError::unusable(folder, std::io::Error::new(source.kind(), source.to_string()))
+        }
+        TantivyError::LockFailure(..) | TantivyError::ErrorInThread(_) => {
+            SearchError::unusable(folder, std::io::Error::other(error))
         }
         error => SearchError::damaged(folder, &error),
     }
+}
+
+fn is_of_the_system(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
+        || (error.raw_os_error().is_some() && error.kind() != NotFound)
+}
+
+/// Removes the indexes of such names from a folder.
+fn remove_where(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Result<(), SearchError> {
+    let entries = std::fs::read_dir(folder).map_err(|error| SearchError::unusable(folder, error))?;
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&is_meant)) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _turn = turn(&entry.path())?;
+            std::fs::remove_dir_all(entry.path())
+                .map_err(|error| SearchError::unusable(&entry.path(), error))?;
+        }
+    }
+    Ok(())
 }
 
 /// A name for a folder.

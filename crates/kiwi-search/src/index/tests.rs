@@ -18,6 +18,7 @@ pub(crate) fn item(id: &str, description: &str) -> Item {
         tags: vec![],
         category: "data/etl".into(),
         tool_type: Some("bash".into()),
+        runtime: None,
         is_support: false,
         is_alone: false,
         body: String::new(),
@@ -124,6 +125,66 @@ fn damage_is_found_and_what_cannot_be_opened_is_made_anew() {
         put(&index, &[document("a", 1), document("b", 1)]);
         assert!(index.check(&mut |_| ()).unwrap().faults.is_empty());
     }
+}
+
+/// The files of an index, those of its segments.
+fn files(own: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.file_stem().is_some_and(|name| name.len() == 32)).collect()
+}
+
+/// An index of some documents on disk, and where its files are.
+fn on_disk() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    let documents: Vec<Document> = (0..300).map(|number| document(&format!("tool_{number}"), 1)).collect();
+    put(&index, &documents);
+    let own = index.folder().unwrap().to_owned();
+    (folder, own)
+}
+
+#[test]
+fn a_file_that_lost_its_end_is_noticed_when_the_index_is_opened() {
+    let (_folder, own) = on_disk();
+    for extension in files(&own).iter().filter_map(|file| file.extension()) {
+        let (folder, own) = on_disk();
+        let file = files(&own).into_iter().find(|file| file.extension() == Some(extension)).unwrap();
+        let whole = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &whole[..whole.len() - whole.len() / 3]).unwrap();
+        let (_, damage) = Index::open(folder.path(), embedder()).unwrap();
+        assert!(damage.is_some(), "{}", file.display());
+    }
+}
+
+#[test]
+fn a_file_that_is_not_as_it_was_written_is_found_by_reading_all() {
+    let (_folder, own) = on_disk();
+    for extension in files(&own).iter().filter_map(|file| file.extension()) {
+        let (folder, own) = on_disk();
+        let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+        index.check_files().unwrap();
+        let file = files(&own).into_iter().find(|file| file.extension() == Some(extension)).unwrap();
+        let mut bent = std::fs::read(&file).unwrap();
+        bent[0] ^= 1;
+        std::fs::write(&file, bent).unwrap();
+        let damage = index.check_files().unwrap_err();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(matches!(&damage, SearchError::Damaged { why, .. } if why.contains(name)), "{damage}");
+    }
+}
+
+#[test]
+fn what_an_older_version_left_goes_and_what_other_embedders_have_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    let own = index.folder().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let older = own.replace(&format!("v{FORMAT}-"), "v1-");
+    for name in [older.as_str(), "v1-another-embedder"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    Index::remove_older(folder.path(), index.embedder().as_ref()).unwrap();
+    let there = |name: &str| folder.path().join(name).exists();
+    assert_eq!((there(&own), there(&older), there("v1-another-embedder")), (true, false, true));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use tantivy::columnar::Column;
-use tantivy::schema::{IndexRecordOption, Value as _};
+use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{DocAddress, DocId, DocSet as _, Searcher, TERMINATED, TantivyDocument, Term};
 
 use super::{Index, Known, Mark};
@@ -150,7 +150,7 @@ impl View {
             };
             while postings.doc() != TERMINATED {
                 if !reader.is_deleted(postings.doc()) {
-                    return self.stored(DocAddress::new(segment, postings.doc())).map(|(_, item)| item);
+                    return self.stored(DocAddress::new(segment, postings.doc())).ok().map(|(_, item)| item);
                 }
                 postings.advance();
             }
@@ -168,7 +168,7 @@ impl View {
     }
 
     /// An error that came up while looking into it.
-    pub(crate) fn damaged(&self, error: &tantivy::TantivyError) -> SearchError {
+    pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> SearchError {
         SearchError::damaged(self.folder.as_deref().unwrap_or("memory".as_ref()), error)
     }
 
@@ -178,10 +178,11 @@ impl View {
     }
 
     /// What is stored of a document.
-    pub(crate) fn stored(&self, address: DocAddress) -> Option<(String, Option<Item>)> {
-        let document: TantivyDocument = self.searcher.doc(address).ok()?;
-        let text = document.get_first(self.fields.item)?;
-        let stored: Stored<'_> = serde_json::from_str(text.as_str()?).ok()?;
-        Some((stored.key.into_owned(), stored.item.map(std::borrow::Cow::into_owned)))
+    pub(crate) fn stored(&self, address: DocAddress) -> Result<(String, Option<Item>), SearchError> {
+        let document: TantivyDocument = self.searcher.doc(address).map_err(|error| self.damaged(&error))?;
+        let text = document.get_first(self.fields.item);
+        let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let stored: Stored<'_> = serde_json::from_str(text).map_err(|error| self.damaged(&error))?;
+        Ok((stored.key.into_owned(), stored.item.map(std::borrow::Cow::into_owned)))
     }
 }

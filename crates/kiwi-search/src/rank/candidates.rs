@@ -77,7 +77,7 @@ pub(super) fn gather(
             Mode::Vector => Vec::new(),
             Mode::Text | Mode::Hybrid => legs::by_text(tiers, asked, allowed, pool)?,
         };
-        Ok::<_, SearchError>((places, names::named(tiers, &asked.text, allowed)?))
+        Ok::<_, SearchError>((places, names::named(tiers, &asked.text, allowed, pool.whole)?))
     };
     let total: u64 = tiers.iter().map(|view| view.len()).sum();
     let (of_words, of_vector) = if total > MANY && mode == Mode::Hybrid {

@@ -23,10 +23,8 @@ pub fn list(
     let mut hits = Vec::new();
     let mut seen = HashSet::new();
     let mut take = |place: Place, why: &str, is_meant: &dyn Fn(&Item) -> bool| {
-        let view = tiers.get(place.tier);
-        let Some((key, Some(item))) = view.and_then(|view| view.stored(place.address())) else {
-            return hits.len();
-        };
+        let Some(view) = tiers.get(place.tier) else { return Ok(hits.len()) };
+        let (key, Some(item)) = view.stored(place.address())? else { return Ok(hits.len()) };
         if is_meant(&item)
             && !seen.contains(&(item.kind.family(), item.id.clone()))
             && prospect(tiers, place, &key, &item).is_some_and(|it| may_see(&it))
@@ -35,11 +33,11 @@ pub fn list(
             let weighed = Weighed::default();
             hits.push(Hit { tier: place.tier, key, item, score: 0.0, why: why.to_owned(), weighed });
         }
-        hits.len()
+        Ok::<_, SearchError>(hits.len())
     };
     for name in names {
         for place in exactly(tiers, &flat(name), &allowed)? {
-            if take(place, "used lately", &|item| item.id == *name) >= limit {
+            if take(place, "used lately", &|item| item.id == *name)? >= limit {
                 return Ok(hits);
             }
         }
@@ -47,7 +45,7 @@ pub fn list(
     for (tier, view) in tiers.iter().enumerate() {
         for (segment, reader) in view.searcher.segment_readers().iter().enumerate() {
             for document in reader.doc_ids_alive().filter(|it| allowed.counts(tier, segment, *it)) {
-                if take(Place { tier, segment, document }, "everything was asked for", &|_| true) >= limit {
+                if take(Place { tier, segment, document }, "everything was asked for", &|_| true)? >= limit {
                     return Ok(hits);
                 }
             }

@@ -123,7 +123,7 @@ pub fn search(tiers: &[&View], query: &Query<'_>) -> Result<Vec<Hit>, SearchErro
             let weighed = weighed.or(call.map(|_| Weighed::default()))?;
             Some(Ranked { place: candidate.place, call, weighed })
         });
-        let hits = shown(tiers, query, &asked, ranked.collect());
+        let hits = shown(tiers, query, &asked, ranked.collect())?;
         // Where much may not be seen, more is fetched, until there is enough or nothing is left.
         let is_all = u64::try_from(pool).is_ok_and(|pool| pool >= total) || candidates.len() < pool;
         if hits.len() >= query.limit || is_all {
@@ -156,26 +156,35 @@ impl Ranked {
 }
 
 /// The best of those that may be seen, names first.
-fn shown(tiers: &[&View], query: &Query<'_>, asked: &Asked, mut ranked: Vec<Ranked>) -> Vec<Hit> {
+fn shown(
+    tiers: &[&View],
+    query: &Query<'_>,
+    asked: &Asked,
+    mut ranked: Vec<Ranked>,
+) -> Result<Vec<Hit>, SearchError> {
     ranked.sort_by(Ranked::order);
-    names::keep_beginnings(&mut ranked, query.limit);
     let mut ranked = ranked.into_iter();
     let stored = |mut ranked: Ranked| {
-        let (key, item) = tiers.get(ranked.place.tier)?.stored(ranked.place.address())?;
-        let item = item?;
+        let view = tiers.get(ranked.place.tier)?;
+        let (key, item) = match view.stored(ranked.place.address()) {
+            Ok((key, item)) => (key, item?),
+            Err(damage) => return Some(Err(damage)),
+        };
         ranked.weighed = ranked.weighed.used((query.usage)(&item));
-        Some((ranked, key, item))
+        Some(Ok((ranked, key, item)))
     };
     // Use is a nudge: it moves what is near the top already. Only then is anything looked at that takes time.
     let near_the_top = query.limit.saturating_add(NUDGED);
-    let mut first: Vec<_> = ranked.by_ref().take(near_the_top).filter_map(stored).collect();
+    let first = ranked.by_ref().take(near_the_top).filter_map(stored).collect::<Result<Vec<_>, _>>();
+    let mut first = first?;
     first.sort_by(|a, b| Ranked::order(&a.0, &b.0));
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    for (ranked, key, item) in first.into_iter().chain(ranked.filter_map(stored)) {
+    for prospect_of in first.into_iter().map(Ok).chain(ranked.filter_map(stored)) {
         if found.len() >= query.limit {
             break;
         }
+        let (ranked, key, item) = prospect_of?;
         let name = (item.kind.family(), item.id.clone());
         if !seen.contains(&name)
             && prospect(tiers, ranked.place, &key, &item).is_some_and(|it| (query.may_see)(&it))
@@ -185,14 +194,30 @@ fn shown(tiers: &[&View], query: &Query<'_>, asked: &Asked, mut ranked: Vec<Rank
         }
     }
     found.sort_by(|a, b| Ranked::order(&a.0, &b.0));
-    let best = found.iter().map(|(ranked, _, _)| ranked.weighed.total).fold(f32::MIN, f32::max);
-    let hit = |(ranked, key, item): (Ranked, String, Item)| {
+    let scores = scores(found.iter().map(|(ranked, _, _)| ranked));
+    let hit = |((ranked, key, item), score): ((Ranked, String, Item), f32)| {
         let Ranked { place, call, weighed } = ranked;
-        let score = if call == Some(Call::Exact) { 1.0 } else { weighed.beside(best).min(0.99) };
         let why = why::why(&item, &asked.words, call, &weighed);
         Hit { tier: place.tier, key, item, score, why, weighed }
     };
-    found.into_iter().map(hit).collect()
+    Ok(found.into_iter().zip(scores).map(hit).collect())
+}
+
+/// How good each is beside the best. Who is called by a name is no worse than whoever stands behind.
+fn scores<'r>(found: impl DoubleEndedIterator<Item = &'r Ranked> + Clone) -> Vec<f32> {
+    let best = found.clone().map(|ranked| ranked.weighed.total).fold(f32::MIN, f32::max);
+    let mut least = 0.0_f32;
+    let score = |ranked: &Ranked| {
+        let own = match ranked.call {
+            Some(Call::Exact) => 1.0,
+            _ => ranked.weighed.beside(best).min(0.99),
+        };
+        least = least.max(own);
+        least
+    };
+    let mut scores: Vec<f32> = found.rev().map(score).collect();
+    scores.reverse();
+    scores
 }
 
 #[cfg(test)]

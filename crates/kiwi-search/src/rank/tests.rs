@@ -16,6 +16,7 @@ fn item(id: &str, description: &str) -> Item {
         tags: vec!["all".into()],
         category: "a/b".into(),
         tool_type: Some("bash".into()),
+        runtime: None,
         is_support: false,
         is_alone: false,
         body: String::new(),
@@ -97,6 +98,111 @@ fn names_come_first_however_they_are_written() {
     }
     let exact = ask(&index(tools()), "get_weather", &Filter::default(), Mode::Text, 1);
     assert!((exact[0].score - 1.0).abs() < 1e-6 && exact[0].why.starts_with("its name"), "{exact:?}");
+}
+
+/// The ids that a query finds, in their order.
+fn ids(index: &Index, text: &str, limit: usize) -> Vec<String> {
+    let hits = ask(index, text, &Filter::default(), Mode::Hybrid, limit);
+    hits.into_iter().map(|hit| hit.item.id).collect()
+}
+
+#[test]
+fn who_begins_a_name_is_shown_what_begins_so_before_what_is_meant() {
+    let mut many: Vec<Item> = (0..2000)
+        .map(|number| item(&format!("tool_{number}"), "Makes, writes and adds a new thing: an issue, a file"))
+        .collect();
+    many.extend([
+        item("create_issue", "Opens a ticket"),
+        item("create_issue_comment", "Says something about a ticket"),
+        item("filesystem.create", "Creates a new file"),
+        item("kiwi.validate", "Holds a tool against its schema"),
+        item("kiwi.info", "Tells about kiwi: kiwi, kiwi, kiwi"),
+        item("list_recreations", "Lists what people do"),
+        Item { title: Some("Mail Merge".into()), ..item("mm1", "Fills letters") },
+    ]);
+    let index = index(many);
+    for (text, whole, words) in [
+        ("c", 3, 0),
+        ("cr", 3, 0),
+        ("cre", 3, 0),
+        ("crea", 3, 0),
+        ("creat", 3, 0),
+        ("create_i", 2, 0),
+        ("create is", 2, 0),
+        ("createIssue_c", 1, 0),
+        ("kiwi.val", 1, 0),
+        ("mail m", 1, 0),
+        ("issu", 0, 2),
+        ("comm", 0, 1),
+        ("rec", 0, 1),
+        ("merg", 0, 1),
+        ("vali", 1, 0),
+    ] {
+        let hits = ask(&index, text, &Filter::default(), Mode::Hybrid, 20);
+        let whys: Vec<&str> = hits.iter().map(|hit| hit.why.as_str()).collect();
+        let (first, rest) = whys.split_at(whole);
+        assert!(first.iter().all(|why| why.starts_with("its name begins so")), "{text}: {whys:?}");
+        let (second, rest) = rest.split_at(words);
+        assert!(second.iter().all(|why| why.starts_with("a word of its name begins so")), "{text}: {whys:?}");
+        assert!(!rest.iter().any(|why| why.contains("begins so")), "{text}: {whys:?}");
+    }
+    // Sentences are not read as beginnings of words.
+    assert!(!ids(&index, "write a comm", 20).contains(&"create_issue_comment".to_owned()));
+}
+
+#[test]
+fn what_does_not_count_takes_nobodys_place_among_beginnings() {
+    let mut many: Vec<Item> = (0..500)
+        .map(|number| Item { kind: Kind::Knowledge, ..item(&format!("weather_{number:03}"), "Rain") })
+        .collect();
+    many.push(item("weather_zone", "Draws borders"));
+    let tools = Filter { kinds: vec![Kind::Tool], ..Filter::default() };
+    let hits = ask(&index(many), "weath", &tools, Mode::Hybrid, 3);
+    assert_eq!(hits.len(), 1);
+    assert!(hits[0].why.starts_with("its name begins so"), "{}", hits[0].why);
+}
+
+#[test]
+fn scores_follow_the_ranking() {
+    let mut many = tools();
+    many.extend([
+        item("create_issue", "Zeigt etwas"),
+        item("make_isue_creation", "create isue: create an isue in the list of isues"),
+    ]);
+    let index = index(many);
+    for text in ["create_isue", "crea", "get", "send_emial", "get_weather", "a bug on github", "read", "zzz"]
+    {
+        let hits = ask(&index, text, &Filter::default(), Mode::Hybrid, 20);
+        let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{text}: {scores:?}");
+        assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{text}: {scores:?}");
+    }
+}
+
+#[test]
+fn a_script_is_of_the_type_that_it_was_written_as_too() {
+    let script = |id: &str, runtime: &str| Item {
+        tool_type: Some("script".into()),
+        runtime: Some(runtime.into()),
+        ..item(id, "Does something")
+    };
+    let index = index(vec![
+        script("snake", "python_runtime"),
+        script("shell", "bash_runtime"),
+        Item { tool_type: Some("python".into()), ..item("literal", "Does something") },
+    ]);
+    for (tool_type, expected) in [
+        ("python", vec!["literal", "snake"]),
+        ("bash", vec!["shell"]),
+        ("script", vec!["shell", "snake"]),
+        ("node", vec![]),
+    ] {
+        let filter = Filter { tool_type: Some(tool_type.into()), ..Filter::default() };
+        let mut found: Vec<String> =
+            ask(&index, "something", &filter, Mode::Hybrid, 9).into_iter().map(|hit| hit.item.id).collect();
+        found.sort();
+        assert_eq!(found, expected, "{tool_type}");
+    }
 }
 
 #[test]

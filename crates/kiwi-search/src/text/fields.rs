@@ -6,7 +6,7 @@ use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 
-use super::words::{WORDS, flat};
+use super::words::{WORDS, flat, split};
 use crate::document::{Document, Item, KeyHash};
 use crate::vectors::TYPE_NAME;
 
@@ -20,7 +20,8 @@ pub(crate) struct Fields {
     pub text: Field,
     /// Its names as they are when nobody minds how they are written.
     pub flat: Field,
-    /// Its kind, category, tags, type: `kind:tool`, `category:data/etl`, `tag:x`, `type:python`, `support`.
+    /// Its kind, category, tags, type, the words of its names: `kind:tool`, `category:data/etl`, `tag:x`, `type:python`,
+    /// `word:read`, `support`.
     pub facet: Field,
     /// The hash of its key.
     pub key: Field,
@@ -114,9 +115,13 @@ fn facets(item: &Item) -> Vec<String> {
     }
     facets.extend(item.tags.iter().map(|tag| tag_facet(tag)));
     facets.extend(item.tool_type.iter().map(|tool_type| type_facet(tool_type)));
+    facets.extend(item.written_type().map(type_facet));
+    facets.extend(item.names().flat_map(split).map(|word| word_facet(&word)));
     if item.is_support {
         facets.push(SUPPORT.to_owned());
     }
+    facets.sort_unstable();
+    facets.dedup();
     facets
 }
 
@@ -133,6 +138,10 @@ pub(crate) fn category_facet(category: &str) -> String {
 
 pub(crate) fn tag_facet(tag: &str) -> String {
     format!("tag:{}", tag.to_lowercase())
+}
+
+pub(crate) fn word_facet(word: &str) -> String {
+    format!("word:{}", word.to_lowercase())
 }
 
 pub(crate) fn type_facet(tool_type: &str) -> String {

@@ -4,6 +4,8 @@ mod fields;
 mod stop_words;
 mod words;
 
-pub(crate) use fields::{Fields, SUPPORT, Stored, category_facet, kind_facet, tag_facet, type_facet};
+pub(crate) use fields::{
+    Fields, SUPPORT, Stored, category_facet, kind_facet, tag_facet, type_facet, word_facet,
+};
 pub(crate) use stop_words::is_stop_word;
-pub(crate) use words::{Words, flat, register, split};
+pub(crate) use words::{Words, flat, is_one_word, register, split};

@@ -48,6 +48,12 @@ pub(crate) fn flat(name: &str) -> String {
     fold(name).chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Whether a text is one word, as far as its writing tells.
+pub(crate) fn is_one_word(text: &str) -> bool {
+    let text = fold(text.trim());
+    !text.is_empty() && text.chars().all(char::is_alphanumeric)
+}
+
 /// The parts of a text, split at whatever is no letter or digit and where a name changes case. The whole of a name that was
 /// split is a part too: `GitHub` is `Git`, `Hub` and `GitHub`.
 pub(crate) fn split(text: &str) -> Vec<String> {

@@ -302,6 +302,144 @@ fn a_damaged_index_is_built_again() {
     assert_eq!(env.run(&["index", "verify"]).code, 0);
 }
 
+/// Turns half of a file's bits over, in its middle: its length and its end stay as they were.
+fn bend(file: &std::path::Path) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let quarter = bytes.len() / 4;
+    for byte in bytes.iter_mut().skip(quarter).take(2 * quarter) {
+        *byte ^= 0xff;
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// The largest file of a kind in the project's index.
+fn largest(env: &TestEnvironment, extension: &str) -> std::path::PathBuf {
+    let folders = std::fs::read_dir(env.project().join(".ai/vectors")).unwrap().flatten();
+    let folders = folders.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten());
+    let files = files.map(|entry| entry.path());
+    let of_kind = files.filter(|path| path.extension().is_some_and(|it| it == extension));
+    of_kind.max_by_key(|path| path.metadata().unwrap().len()).unwrap()
+}
+
+const PARTS: [&str; 10] =
+    ["fast", "idx", "term", "store", "fieldnorm", "rows", "codes", "tokens", "ends", "pos"];
+
+fn many_tools() -> TestEnvironment {
+    let env = project();
+    for number in 0..300 {
+        tool(&env, &format!("many/tool_{number}"), &format!("Sends the mail of customer {number}"));
+    }
+    assert_eq!(env.run(&["index", "build"]).code, 0);
+    env
+}
+
+#[test]
+fn damage_inside_a_file_is_never_a_panic_and_building_mends_it() {
+    let env = many_tools();
+    for part in PARTS {
+        for words in
+            [&["search", "mail"][..], &["index", "status"], &["index", "verify"], &["index", "build"]]
+        {
+            bend(&largest(&env, part));
+            let ran = env.run(&[words, &["--json"]].concat());
+            assert!(!ran.stderr.contains("panicked"), "{part} {words:?}: {}", ran.stderr);
+            let told: Value = serde_json::from_str(&ran.stdout)
+                .unwrap_or_else(|_| panic!("{part} {words:?}: {} {}", ran.stdout, ran.stderr));
+            let is_told = ran.stderr.contains("is built again");
+            match words {
+                ["index", "verify"] => {
+                    assert_eq!((ran.code, &told["ok"]), (1, &json!(false)), "{part}: {told}");
+                }
+                ["index", "build"] => assert!(ran.code == 0 && is_told, "{part}: {}", ran.stderr),
+                ["search", ..] => {
+                    assert_eq!(told["hits"].as_array().unwrap().len(), 10, "{part}: {told}");
+                }
+                _ => assert_eq!(ran.code, 0, "{part}: {}", ran.stderr),
+            }
+            let built = env.run(&["index", "build"]);
+            assert_eq!(built.code, 0, "{part} {words:?}: {}", built.stderr);
+            let (code, verified) = env.json(&["index", "verify"]);
+            assert_eq!(code, 0, "{part} {words:?}: {verified}");
+            assert_eq!(verified["tiers"][0]["documents"], 305, "{part} {words:?}: {verified}");
+        }
+    }
+    // What makes an index unreadable is mended by whoever meets it first.
+    for words in [&["search", "mail"][..], &["index", "status"]] {
+        bend(&largest(&env, "fast"));
+        let ran = env.run(words);
+        assert!(ran.code == 0 && ran.stderr.contains("is built again"), "{words:?}: {}", ran.stderr);
+        assert_eq!(env.run(&["index", "verify"]).code, 0, "{words:?}");
+    }
+}
+
+#[test]
+fn a_server_mends_a_damaged_index_and_goes_on() {
+    let env = many_tools();
+    trusted(&env);
+    for part in ["fast", "idx", "store"] {
+        assert_eq!(env.run(&["index", "build"]).code, 0);
+        bend(&largest(&env, part));
+        let mut pipe = Pipe::modern(&env, &[], json!({}));
+        let begun = Instant::now();
+        loop {
+            let found = pipe.call("search", json!({"query": "mail of a customer"}));
+            assert_ne!(found["isError"], true, "{part}: {found}");
+            let count = found["structuredContent"]["count"].as_u64().unwrap();
+            if count == 10 {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{part}: {found}");
+        }
+        assert_eq!(pipe.leave(), Some(0));
+    }
+}
+
+#[test]
+fn scripts_are_found_by_the_type_that_they_are_written_as() {
+    let env = project();
+    env.write("tools/web/snake.py", "__version__ = \"1.0.0\"\n\ndef execute():\n    return 1\n");
+    assert_eq!(ids(&env, &["snake", "--tool-type", "python"]), ["snake"]);
+    let shells = ids(&env, &["weather", "--tool-type", "bash"]);
+    assert!(
+        shells.contains(&"get_weather".to_owned()) && !shells.contains(&"snake".to_owned()),
+        "{shells:?}"
+    );
+    assert!(ids(&env, &["snake", "--tool-type", "script"]).contains(&"snake".to_owned()));
+    assert!(ids(&env, &["weather", "--tool-type", "node"]).is_empty());
+    trusted(&env);
+    let mut pipe = Pipe::modern(&env, &[], json!({}));
+    let found = pipe.call("search", json!({"query": "snake", "tool_type": "python"}));
+    assert_eq!(found["structuredContent"]["results"][0]["id"], "snake", "{found}");
+    for limit in [json!(-1), json!(0), json!(101), json!(1.5), json!("ten")] {
+        let refused = pipe.call("search", json!({"query": "anything", "limit": limit}));
+        let told = &refused["structuredContent"];
+        assert_eq!(told["kind"], "invalid_params", "{limit}: {told}");
+        assert_eq!(told["message"], "search: `limit` must be a whole number from 1 to 100", "{limit}");
+    }
+    assert_eq!(pipe.leave(), Some(0));
+}
+
+#[test]
+fn the_beginning_of_a_name_finds_it_among_thousands() {
+    let env = TestEnvironment::new();
+    for number in 0..400 {
+        tool(&env, &format!("many/handler_{number}"), "Makes, writes, adds and creates a new thing");
+    }
+    tool(&env, "create_issue", "Opens a ticket");
+    tool(&env, "create_issue_comment", "Says something about a ticket");
+    for query in ["cr", "cre", "crea", "creat", "create_i", "issu"] {
+        let (_, found) = env.json(&["search", query, "--limit", "4"]);
+        let hits = found["hits"].as_array().unwrap();
+        let ids: Vec<&str> = hits.iter().map(|hit| hit["item_id"].as_str().unwrap()).collect();
+        assert!(ids.contains(&"create_issue") && ids.contains(&"create_issue_comment"), "{query}: {ids:?}");
+        let scores: Vec<f64> = hits.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{query}: {scores:?}");
+    }
+    assert_eq!(first(&env, &["kiwi.val"]), "kiwi.validate");
+    assert_eq!(first(&env, &["create_i"]), "create_issue");
+}
+
 #[test]
 fn a_place_that_cannot_be_written_is_searched_all_the_same() {
     let env = project();

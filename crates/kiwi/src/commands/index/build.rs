@@ -22,7 +22,7 @@ impl Args {
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
         let warnings = context.kernel.index_build(None, self.anew, &Indexing::default())?;
         warnings.iter().for_each(printer::warning);
-        let states = context.kernel.index_states(None)?;
+        let (states, _) = context.kernel.index_states(None, &Indexing::default())?;
         if self.json {
             printer::json(&json!({"status": "success", "tiers": states, "warnings": warnings}));
         } else {

@@ -4,6 +4,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 use crate::context::Context;
+use crate::indexing::Indexing;
 use crate::printer::{self, DIM, GOOD, WARN, count, paint};
 
 /// Tell how much is indexed, and how much is not yet.
@@ -17,10 +18,13 @@ pub struct Args {
 impl Args {
     /// Tells.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let states = context.kernel.index_states(None)?;
+        let (states, warnings) = context.kernel.index_states(None, &Indexing::default())?;
+        warnings.iter().for_each(printer::warning);
         if self.json {
             let wanted = context.kernel.embedder()?;
-            printer::json(&json!({"status": "success", "embedder": wanted, "tiers": states}));
+            let answer =
+                json!({"status": "success", "embedder": wanted, "tiers": states, "warnings": warnings});
+            printer::json(&answer);
         } else {
             printer::table(&states.iter().map(|state| row(context, state)).collect::<Vec<_>>());
         }

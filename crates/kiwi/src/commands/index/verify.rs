@@ -31,7 +31,9 @@ impl Args {
                 check.faults.iter().for_each(|fault| printer::line(format!("  {fault}")));
             }
             if !is_clean {
-                printer::note("`kiwi index build` indexes what is missing; with `--anew` everything");
+                printer::note(
+                    "`kiwi index build` mends what is damaged and indexes what is missing; with `--anew` everything",
+                );
             }
         }
         Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
