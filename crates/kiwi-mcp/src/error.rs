@@ -66,6 +66,14 @@ pub enum McpError {
         /// The time it had.
         seconds: u64,
     },
+    /// It was started, and took too long to be ready.
+    #[error("the MCP server `{server}` was not ready within {seconds} s of its start")]
+    LateStart {
+        /// Which.
+        server: String,
+        /// The time it had.
+        seconds: u64,
+    },
     /// The caller changed its mind.
     #[error("the call was cancelled")]
     Cancelled,
@@ -130,7 +138,7 @@ impl Explain for McpError {
             Self::BadRegistry { .. } | Self::BadEntry { .. } => ErrorKind::Usage,
             Self::Store { .. } => ErrorKind::Internal,
             Self::Unavailable { .. } | Self::Unauthorized { .. } => ErrorKind::UpstreamUnavailable,
-            Self::Timeout { .. } => ErrorKind::Timeout,
+            Self::Timeout { .. } | Self::LateStart { .. } => ErrorKind::Timeout,
             Self::Cancelled | Self::Protocol { .. } => ErrorKind::ToolFailed,
             Self::Untrusted { .. } => ErrorKind::Denied,
             Self::Quarantined { .. } | Self::Damaged { .. } => ErrorKind::IntegrityMismatch,
@@ -155,6 +163,9 @@ impl Explain for McpError {
                 format!("`kiwi mcp refresh {server}` tries again and shows more")
             }
             Self::Timeout { .. } => "give it more time with `timeout` in mcp_registry.yaml".to_owned(),
+            Self::LateStart { .. } => {
+                "give it more time with `start_timeout` in mcp_registry.yaml".to_owned()
+            }
             Self::Cancelled | Self::Protocol { .. } => return None,
             Self::Unauthorized { server, .. } => format!("`kiwi mcp login {server}` asks for access"),
             Self::Untrusted { .. } => "`kiwi trust add` in the project says that you trust it".to_owned(),
@@ -169,7 +180,11 @@ impl Explain for McpError {
                 json!({"server": server, "code": code, "data": data})
             }
             Self::Unauthorized { server, problem } => json!({"server": server, "problem": problem}),
-            Self::Timeout { server, .. } | Self::Untrusted { server, .. } => json!({"server": server}),
+            Self::Timeout { server, .. }
+            | Self::LateStart { server, .. }
+            | Self::Untrusted { server, .. } => {
+                json!({"server": server})
+            }
             Self::Quarantined { server, tool, why } => {
                 json!({"server": server, "tool": tool, "quarantine": why})
             }

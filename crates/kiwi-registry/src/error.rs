@@ -100,6 +100,14 @@ pub enum RegistryError {
         /// What was asked for; nothing where any would have done.
         requirement: Option<String>,
     },
+    /// The tool is there, and every version of it that would do was yanked.
+    #[error("every version of `{tool_id}` that is `{requirement}` was yanked")]
+    Yanked {
+        /// Which tool.
+        tool_id: ToolId,
+        /// What was asked for.
+        requirement: String,
+    },
     /// A chain that comes back to itself.
     #[error("the chain of `{tool_id}` comes back to `{again}`")]
     Cycle {
@@ -276,7 +284,9 @@ impl Explain for RegistryError {
             | Self::NotOwner { .. }
             | Self::LastOwner { .. }
             | Self::Reserved { .. } => ErrorKind::Denied,
-            Self::Unknown { .. } | Self::NoVersion { .. } | Self::NoRoute => ErrorKind::NotFound,
+            Self::Unknown { .. } | Self::NoVersion { .. } | Self::Yanked { .. } | Self::NoRoute => {
+                ErrorKind::NotFound
+            }
             Self::Cycle { .. } => ErrorKind::Cycle,
             Self::TooDeep { .. } => ErrorKind::TooDeep,
             Self::Taken { .. } | Self::LockfileChanged { .. } => ErrorKind::VersionConflict,

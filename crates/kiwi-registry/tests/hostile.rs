@@ -200,7 +200,9 @@ async fn signatures_are_checked(engine: Engine) {
     let locations = kiwi_space::Locations { project: Some(project.clone()), cwd: project, user: Some(user) };
     let spaces = kiwi_space::Spaces::open(locations).unwrap();
     let integrity = package.integrity().to_string();
-    let (_, signed) = spaces.sign(std::path::Path::new(".ai/tools/greet.py"), &integrity).unwrap();
+    let (_, signed) = spaces
+        .sign(kiwi_model::Space::Project, std::path::Path::new(".ai/tools/greet.py"), &integrity)
+        .unwrap();
     let mut publication = package.publication();
     publication["signature"] = json!({"key": signed.key, "signature": signed.signature});
     let release = owner.json("PUT", &package.path(), &publication).await.expect_status(201);

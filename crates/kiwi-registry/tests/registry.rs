@@ -102,6 +102,14 @@ async fn a_chain_honours_requirements_yanks_and_early_versions(engine: Engine) {
         owner.json("PUT", &path, &yank).await.expect_status(200);
     }
     assert_eq!(nobody.get("/v1/tools/base").await.expect_status(200)["latest"], "2.1.0-beta.11");
+    // Where all that would do was yanked, that is told; where there never was any, that.
+    for (requirement, told) in [
+        ("%5E1", "every version of `base` that is `^1` was yanked"),
+        ("%5E9", "no version of `base` is `^9`"),
+    ] {
+        let answer = nobody.get(&at(&format!("base?requirement={requirement}"))).await;
+        assert_eq!(answer.expect_fault(404, "not_found")["message"], told);
+    }
 }
 
 async fn chains_that_have_no_end_are_refused(engine: Engine) {

@@ -3,12 +3,12 @@
 use kiwi_gate::{Caller, Session};
 use kiwi_model::Digest;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
@@ -24,6 +24,7 @@ use crate::client::{Client, capabilities, is_modern};
 use crate::direct::{self, Verb};
 use crate::http::Identity;
 use crate::meta;
+use crate::params;
 use crate::server::Server;
 
 /// Which face a client sees.
@@ -89,6 +90,18 @@ impl Face {
 
     fn is_direct(&self) -> bool {
         self.shape == Shape::Direct
+    }
+
+    /// Whether a method of the protocol is served here, to clients of the newest revision or of older ones.
+    fn serves(&self, method: &str, is_modern: bool) -> bool {
+        match method {
+            "initialize" => !is_modern,
+            "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+                self.is_direct() && !is_modern
+            }
+            "prompts/get" | "resources/read" | "completion/complete" => self.is_direct(),
+            _ => true,
+        }
     }
 
     /// Tells of every change of what this face shows.
@@ -322,6 +335,16 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         Box::pin(self.follow(&request.uri, Verb::Unsubscribe, &context)).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let is_served = self.serves(&method, is_modern(&context));
+        Err(params::refused(&method, params.as_ref(), is_served))
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

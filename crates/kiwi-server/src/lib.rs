@@ -22,12 +22,14 @@ mod face;
 mod http;
 mod meta;
 mod outputs;
+mod params;
 mod parked;
 mod people;
 mod random;
 mod server;
 mod sessions;
 mod stdio;
+mod unread;
 mod voice;
 mod wire;
 

@@ -6,14 +6,15 @@
 use kiwi_mcp::stream::{Incoming, LONGEST, Outgoing, Read};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, JsonObject,
-    MetaObject, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonObject, MetaObject,
+    RequestId, RequestMetaObject, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde::Deserialize;
-use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::unread::Unread;
 
 /// The streams.
 pub(crate) struct Wire<R, W> {
@@ -51,18 +52,20 @@ where
             let heard = match self.incoming.next().await {
                 Read::Line(line) => heard(line),
                 Read::Overlong => {
-                    Heard::Wrong(None, format!("a message is at most {} MiB long", LONGEST >> 20))
+                    let why = format!("a message is at most {} MiB long", LONGEST >> 20);
+                    Heard::Wrong(Unread::invalid(None, why))
                 }
-                Read::End => return None,
+                // Who ends with a message need not end its line.
+                Read::End => match self.incoming.rest() {
+                    Some(rest) => heard(&rest),
+                    None => return None,
+                },
             };
             match heard {
                 Heard::Message(message) => return Some(*message),
                 Heard::Nothing => {}
                 // It is written to its end, whoever waits.
-                Heard::Wrong(id, why) => {
-                    let error = ErrorData::invalid_request(why, None);
-                    drop(self.outgoing.send(&ServerJsonRpcMessage::error(error, id)));
-                }
+                Heard::Wrong(unread) => drop(self.outgoing.send(&unread.answer())),
             }
         }
     }
@@ -79,7 +82,7 @@ enum Heard {
     /// Nothing that is meant for this, or nothing that may be answered.
     Nothing,
     /// Something that is no message; whose answer says so.
-    Wrong(Option<RequestId>, String),
+    Wrong(Unread),
 }
 
 fn heard(line: &[u8]) -> Heard {
@@ -87,15 +90,15 @@ fn heard(line: &[u8]) -> Heard {
     if let Some(call) = Call::read(line) {
         return Heard::Message(Box::new(call));
     }
-    let error = match serde_json::from_slice(line) {
+    let unread = match serde_json::from_slice(line) {
+        Ok(message @ ClientJsonRpcMessage::Notification(_)) => match Unread::of_notification(line) {
+            Some(unread) => Some(unread),
+            None => return Heard::Message(Box::new(message)),
+        },
         Ok(message) => return Heard::Message(Box::new(message)),
-        Err(error) => error,
+        Err(_) => Unread::of(line).filter(|unread| unread.is_meant(line)),
     };
-    // Stray output is not answered: its writer might answer in turn.
-    let Ok(value) = serde_json::from_slice::<Value>(line) else { return Heard::Nothing };
-    let id = value.get("id").and_then(|id| RequestId::deserialize(id).ok());
-    let is_notification = id.is_none() && value.get("method").is_some_and(Value::is_string);
-    if is_notification { Heard::Nothing } else { Heard::Wrong(id, format!("not a message: {error}")) }
+    unread.map_or(Heard::Nothing, Heard::Wrong)
 }
 
 /// A call of a tool. What has anything else in it is left to the library.
@@ -136,7 +139,7 @@ impl Call<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::time::Duration;
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -202,8 +205,47 @@ mod tests {
             assert_eq!(answer["error"]["code"], -32600, "{line}");
             assert_eq!(answer.get("id").unwrap_or(&Value::Null), &id, "{line}");
         }
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":6,"method":"a","params":{}1{}}}"#,
+            "[".repeat(150),
+            "]".repeat(150)
+        );
+        for (line, code, id) in [
+            ("{bad json}", -32700, Value::Null),
+            ("[1, 2", -32700, Value::Null),
+            (deep.as_str(), -32600, json!(6)),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"tools/list"}"#, -32600, Value::Null),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"a"}}"#,
+                -32600,
+                Value::Null,
+            ),
+        ] {
+            to.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+            let answer = tokio::time::timeout(Duration::from_secs(5), answers.next_line()).await;
+            let answer: Value = serde_json::from_str(&answer.unwrap().unwrap().unwrap()).unwrap();
+            assert_eq!(answer["error"]["code"], code, "{line}");
+            assert_eq!(answer.get("id"), Some(&id), "{line}");
+        }
         to.write_all(b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n").await.unwrap();
         let message = listening.await.unwrap();
         assert!(matches!(message, Some(ClientJsonRpcMessage::Request(_))), "{message:?}");
+    }
+
+    #[tokio::test]
+    async fn the_last_message_needs_no_break_behind_it() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for (text, messages) in [(format!("{ping}\n{ping}"), 2), (format!("{ping}\n{{\"jsonrpc\""), 1)] {
+            let (near, mut to) = tokio::io::duplex(1 << 16);
+            let (_from, far) = tokio::io::duplex(1 << 16);
+            let mut wire = Wire::new(near, far);
+            to.write_all(text.as_bytes()).await.unwrap();
+            drop(to);
+            for _ in 0..messages {
+                assert!(matches!(wire.receive().await, Some(ClientJsonRpcMessage::Request(_))), "{text}");
+            }
+            assert!(wire.receive().await.is_none(), "{text}");
+        }
     }
 }

@@ -57,8 +57,18 @@ impl Sharing<'_> {
         space: Space,
         progress: Transfer<'_>,
     ) -> Result<Installation, Fault> {
+        self.is_lacking(&ask.id)?;
         let (chain, is_offline) = self.chain(ask, progress).await?;
         self.install_chain(&chain, space, is_offline, progress).await
+    }
+
+    /// What comes with Kiwi is here already, and no registry has it.
+    fn is_lacking(&self, id: &ToolId) -> Result<(), Fault> {
+        let own = self.spaces().candidates(id, Space::System).unwrap_or_default();
+        let Some(own) = own.first() else { return Ok(()) };
+        let message =
+            format!("`{id}` comes with Kiwi, in version {}, and need not be installed", own.version);
+        Err(Fault::new(ErrorKind::Usage, message).with_hint("it changes with Kiwi itself"))
     }
 
     /// What a registry would have installed.
@@ -80,6 +90,7 @@ impl Sharing<'_> {
         progress: Transfer<'_>,
     ) -> Result<Installation, Fault> {
         let releases: Vec<&Release> = chain.links.iter().map(|link| &link.release).collect();
+        self.judge_yanked(&releases)?;
         let mut warnings = self.judge_signatures(&releases)?;
         let lacking: Vec<Release> = releases
             .iter()
@@ -207,6 +218,36 @@ impl Sharing<'_> {
         candidates
             .iter()
             .any(|candidate| self.spaces().load(candidate).is_ok_and(|tool| tool.integrity == link.integrity))
+    }
+
+    /// Refuses what was yanked, unless somebody here agreed to it before: lockfiles outlive a yank.
+    fn judge_yanked(&self, releases: &[&Release]) -> Result<(), Fault> {
+        for release in releases {
+            if let Some(why) = &release.yanked
+                && !self.is_locked(release)
+            {
+                let message = format!("{} was yanked: {why}", release.name());
+                return Err(Fault::new(ErrorKind::NotFound, message).with_hint(format!(
+                    "`kiwi install {}` takes a version that was not; who has this one in a lockfile keeps it",
+                    release.tool_id
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a lockfile of the project or the user has a version.
+    fn is_locked(&self, release: &Release) -> bool {
+        let locks = self.spaces().locks();
+        let has = |link: &LockLink| {
+            (&link.tool_id, &link.version, link.integrity)
+                == (&release.tool_id, &release.version, release.integrity)
+        };
+        [Space::Project, Space::User].into_iter().any(|space| {
+            let entries = locks.entries(space, None, &mut |_, _| {}).into_iter().flatten();
+            let mut sound = entries.filter(|entry| entry.problem.is_none());
+            sound.any(|entry| locks.open(&entry).is_ok_and(|it| it.lock.resolved_chain.iter().any(has)))
+        })
     }
 
     fn judge_signatures(&self, releases: &[&Release]) -> Result<Vec<String>, Fault> {

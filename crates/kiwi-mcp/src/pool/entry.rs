@@ -244,6 +244,9 @@ impl State {
             McpError::Timeout { seconds, .. } => {
                 (format!("did not answer within {seconds} s"), String::new())
             }
+            McpError::LateStart { seconds, .. } => {
+                (format!("was not ready within {seconds} s of its start"), String::new())
+            }
             other => (format!("failed: {other}"), String::new()),
         };
         let count = self.failures;

@@ -36,7 +36,7 @@ impl Connection {
                 Err(McpError::Protocol { code: NO_SUCH_METHOD, .. }) if !self.has_tools() => break,
                 Err(McpError::Timeout { server, .. }) => {
                     let seconds = super::start::whole(self.server.start_timeout);
-                    return Err(McpError::Timeout { server, seconds });
+                    return Err(McpError::LateStart { server, seconds });
                 }
                 page => page?,
             };

@@ -83,7 +83,7 @@ pub(super) async fn is_set(flag: &mut watch::Receiver<bool>) {
 }
 
 fn late(server: &Server) -> McpError {
-    McpError::Timeout { server: server.name.to_string(), seconds: whole(server.start_timeout) }
+    McpError::LateStart { server: server.name.to_string(), seconds: whole(server.start_timeout) }
 }
 
 /// Seconds, as people read them.

@@ -25,7 +25,7 @@ pub enum Read<'a> {
     Line(&'a [u8]),
     /// A line that is too long; told once, as soon as that is clear.
     Overlong,
-    /// The end. Half a line before it is none.
+    /// The end. What came before it without a break is no line; [`Incoming::rest`] has it.
     End,
 }
 
@@ -34,6 +34,12 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     pub fn new(read: R) -> Self {
         let read = BufReader::with_capacity(USUAL, read);
         Self { read, line: Vec::new(), is_skipping: false, is_done: false }
+    }
+
+    /// What came before the end without a break; given once.
+    pub fn rest(&mut self) -> Option<Vec<u8>> {
+        let is_left = !self.is_done && !self.is_skipping && !self.line.is_empty();
+        is_left.then(|| std::mem::take(&mut self.line))
     }
 
     /// The next line. Can be dropped at any time: what was read stays.
@@ -85,7 +91,11 @@ mod tests {
         assert_eq!(incoming.next().await, line("one"));
         assert_eq!(incoming.next().await, line(""));
         assert_eq!(incoming.next().await, line("two"));
+        assert_eq!(incoming.rest(), None);
         assert_eq!(incoming.next().await, Read::End);
+        assert_eq!(incoming.rest().as_deref(), Some(&b"half"[..]));
+        assert_eq!(incoming.next().await, Read::End);
+        assert_eq!(incoming.rest(), None);
     }
 
     #[tokio::test]

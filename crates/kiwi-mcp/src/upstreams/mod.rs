@@ -164,9 +164,11 @@ impl Upstreams {
             // Rare, and large.
             known => match (Box::pin(self.refresh(&server.name)).await, known) {
                 // What was known stays good enough to plan with; the call itself asks the server anyway.
-                (Err(McpError::Unavailable { .. } | McpError::Timeout { .. }), Some(_)) | (Ok(_), _) => {
-                    Ok(())
-                }
+                (
+                    Err(McpError::Unavailable { .. } | McpError::Timeout { .. } | McpError::LateStart { .. }),
+                    Some(_),
+                )
+                | (Ok(_), _) => Ok(()),
                 (Err(error), _) => Err(error),
             },
         }

@@ -50,7 +50,7 @@ fn a_server_that_hangs_at_the_start_is_ended_with_all_it_started() {
         }
         let begun = Instant::now();
         let error = bench.pool.connect(&deaf).await.unwrap_err();
-        assert_eq!(error, McpError::Timeout { server: "deaf".into(), seconds: 1 });
+        assert_eq!(error, McpError::LateStart { server: "deaf".into(), seconds: 1 });
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         assert_eq!(marked(&marker), Vec::<i32>::new());
         // Closing does not wait for a start that hangs.

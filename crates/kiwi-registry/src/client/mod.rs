@@ -10,7 +10,7 @@ pub use cache::{Cache, KeptBlob};
 pub use error::ClientError;
 pub use fetch::{Fetched, Fetching};
 
-use kiwi_exec::{Auth, Body, ExecError, HttpClient, HttpRequest, HttpResponse, Reach, Redirects};
+use kiwi_exec::{Auth, Body, ExecError, HttpClient, HttpRequest, HttpResponse, Payload, Reach, Redirects};
 use kiwi_model::{Digest, Secret, ToolId, Version, VersionReq};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
@@ -225,8 +225,13 @@ impl Registry {
     async fn read<T: DeserializeOwned>(&self, request: HttpRequest) -> Result<T, ClientError> {
         let url = request.url.clone();
         let answer = self.answer(request).await?;
-        serde_json::from_value(answer.body.into_value())
-            .map_err(|error| ClientError::Nonsense { url, why: error.to_string() })
+        let nonsense = |why: String| ClientError::Nonsense { url, why };
+        match answer.body {
+            Payload::Json(value) => {
+                serde_json::from_value(value).map_err(|error| nonsense(without_types(&error)))
+            }
+            _ => Err(nonsense("it answers with something that is no JSON".to_owned())),
+        }
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ClientError> {
@@ -265,6 +270,12 @@ impl Registry {
             retries: self.retries,
         }
     }
+}
+
+/// What is wrong with an answer. What it should have been is a word of this program's source.
+fn without_types(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split_once(", expected ").map_or(text.as_str(), |(problem, _)| problem).to_owned()
 }
 
 fn version_path(id: &ToolId, version: &Version) -> String {

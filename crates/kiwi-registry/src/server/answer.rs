@@ -105,9 +105,10 @@ pub(super) fn status(error: &RegistryError) -> StatusCode {
         RegistryError::NoScope { .. } | RegistryError::NotOwner { .. } | RegistryError::Reserved { .. } => {
             StatusCode::FORBIDDEN
         }
-        RegistryError::Unknown { .. } | RegistryError::NoVersion { .. } | RegistryError::NoRoute => {
-            StatusCode::NOT_FOUND
-        }
+        RegistryError::Unknown { .. }
+        | RegistryError::NoVersion { .. }
+        | RegistryError::Yanked { .. }
+        | RegistryError::NoRoute => StatusCode::NOT_FOUND,
         RegistryError::Taken { .. }
         | RegistryError::LockfileChanged { .. }
         | RegistryError::LastOwner { .. } => StatusCode::CONFLICT,

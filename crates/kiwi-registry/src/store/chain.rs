@@ -49,6 +49,12 @@ const WALK: &str = concat!(
     " FROM walk JOIN tool_versions v ON v.number = walk.number ORDER BY walk.depth"
 );
 
+/// The newest version in bounds that was yanked.
+const YANKED: &str = concat!(
+    "SELECT v.number FROM tool_versions v WHERE v.number = ",
+    newest!("$3", "$4", "$5", "$6", "c.yanked IS NOT NULL"),
+);
+
 impl Store {
     /// The chain of a tool.
     pub async fn resolve(
@@ -102,12 +108,26 @@ impl Store {
         tool_id: &ToolId,
         requirement: Option<&VersionReq>,
     ) -> Result<RegistryError, RegistryError> {
-        let is_there = self.is_there(caller, tool_id).await?;
-        Ok(if is_there {
-            let requirement = requirement.map(ToString::to_string);
-            RegistryError::NoVersion { tool_id: tool_id.clone(), requirement }
+        if !self.is_there(caller, tool_id).await? {
+            return Ok(RegistryError::unknown("tool", tool_id.as_str()));
+        }
+        let tool_id = tool_id.clone();
+        let Some(requirement) = requirement else {
+            return Ok(RegistryError::NoVersion { tool_id, requirement: None });
+        };
+        let bounds = Bounds::of(requirement);
+        let values = caller.values([
+            Value::from(tool_id.as_str()),
+            Value::from(bounds.from),
+            Value::from(bounds.below),
+            Value::from(bounds.early),
+        ]);
+        let was_yanked = !self.database.rows(YANKED, values).await?.is_empty();
+        let requirement = requirement.to_string();
+        Ok(if was_yanked {
+            RegistryError::Yanked { tool_id, requirement }
         } else {
-            RegistryError::unknown("tool", tool_id.as_str())
+            RegistryError::NoVersion { tool_id, requirement: Some(requirement) }
         })
     }
 }

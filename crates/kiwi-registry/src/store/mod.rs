@@ -58,8 +58,10 @@ impl Store {
         last: i64,
     ) -> Result<Self, RegistryError> {
         let beside = || (!database.contains("://")).then(|| PathBuf::from(format!("{database}.blobs")));
-        let folder = blobs.map(Path::to_owned).or_else(beside).map(Folder::new).transpose()?;
+        let folder = blobs.map(Path::to_owned).or_else(beside);
+        // What cannot be opened gets no folder beside it.
         let database = Database::open(database).await?;
+        let folder = folder.map(Folder::new).transpose()?;
         let mut transaction = database.begin().await?;
         migrate::migrate(&mut transaction, last).await?;
         transaction.commit().await?;

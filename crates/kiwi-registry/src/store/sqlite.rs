@@ -38,7 +38,13 @@ impl Sqlite {
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 fs_err::create_dir_all(folder).map_err(|error| RegistryError::files(folder, error))?;
             }
-            let failed = |error: rusqlite::Error| RegistryError::files(&path, error);
+            let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::NotADatabase) => {
+                    let problem = format!("`{}` is not a database", path.display());
+                    RegistryError::Options { problem }
+                }
+                _ => RegistryError::files(&path, error),
+            };
             let writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
                 .map_err(failed)?;
             // Readers and the writer do not wait for each other; what was committed survives a loss of power.

@@ -2,7 +2,7 @@
 
 use kiwi_gate::Request;
 use kiwi_mcp::McpError;
-use kiwi_model::ToolRef;
+use kiwi_model::{Space, ToolRef};
 use kiwi_space::Transport;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, Tool};
@@ -30,17 +30,36 @@ pub(crate) fn native_tool(tool: &kiwi_chain::Tool) -> Option<Tool> {
     let mut definition = json!({
         "name": id,
         "inputSchema": schema,
-        "annotations": {"readOnlyHint": !manifest.mutates_state, "destructiveHint": manifest.mutates_state},
     });
     if let Value::Object(map) = &mut definition {
         let description = manifest.description.as_deref().unwrap_or(id);
         map.insert("description".into(), description.into());
         manifest.title.as_ref().map(|title| map.insert("title".into(), title.clone().into()));
+        annotations(tool).map(|hints| map.insert("annotations".into(), hints));
         if let Some(schema) = tool.document.get("output_schema").filter(|schema| schema.is_object()) {
             map.insert("outputSchema".into(), schema.clone());
         }
     }
     serde_json::from_value(definition).ok()
+}
+
+/// What is said of a tool's effects. Where nobody said that it changes nothing, neither does this: clients take what is said
+/// for leave to call it unasked.
+fn annotations(tool: &kiwi_chain::Tool) -> Option<Value> {
+    if tool.manifest.mutates_state {
+        return Some(json!({"readOnlyHint": false, "destructiveHint": true}));
+    }
+    if let Some(definition) = tool.document.pointer("/upstream/definition") {
+        let given = definition.get("annotations")?;
+        let hint =
+            |name: &str| Some((name.to_owned(), given.get(name).filter(|it| it.is_boolean())?.clone()));
+        let hints: Map<String, Value> =
+            ["readOnlyHint", "destructiveHint"].into_iter().filter_map(hint).collect();
+        return (!hints.is_empty()).then(|| hints.into());
+    }
+    // What comes with Kiwi says what it changes.
+    let is_said = tool.space == Space::System || tool.document.get("mutates_state").is_some();
+    is_said.then(|| json!({"readOnlyHint": true, "destructiveHint": false}))
 }
 
 /// Whether a tool is something to call, rather than something that others run on.

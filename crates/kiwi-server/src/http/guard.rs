@@ -19,11 +19,13 @@ use super::bearer::Bearer;
 use super::busy::{Busy, keeping};
 use super::names::Names;
 use super::{HttpOptions, connections};
+use crate::unread::Unread;
 
 /// Sessions of older revisions at once; each ends by itself when nothing comes for a while.
 const MOST_SESSIONS: usize = 1024;
 /// From this revision on there are none.
 const NO_SESSIONS: &str = "2026-07-28";
+const JSON: &str = "application/json";
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// Who asks, as far as the connection tells: by token, or by address.
@@ -183,14 +185,30 @@ pub(crate) async fn pass(
         return too_long(guard.most_bytes);
     }
     let (parts, body) = request.into_parts();
+    let is_json = text(&parts.headers, CONTENT_TYPE.as_str()).is_some_and(|it| it.starts_with(JSON));
     let body = match tokio::time::timeout(guard.patience, to_bytes(body, guard.most_bytes)).await {
         Err(_) => return closing(plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive")),
         Ok(Err(error)) if is_length(&error) => return too_long(guard.most_bytes),
         Ok(Err(_)) => return closing(plain(StatusCode::BAD_REQUEST, "the request did not arrive whole")),
         Ok(Ok(body)) => body,
     };
-    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    keeping(response, busy)
+    let response = next.run(Request::from_parts(parts, Body::from(body.clone()))).await;
+    let unread = match response.status() {
+        // The library says so of what it cannot read, too.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => Unread::of(&body),
+        StatusCode::ACCEPTED => Unread::of_notification(&body),
+        _ => None,
+    };
+    keeping(unread.map_or(response, |unread| no_message(&unread)), busy)
+}
+
+/// The answer to what is no message. It belongs to its request by itself and needs no id.
+fn no_message(unread: &Unread) -> Response<Body> {
+    let mut answer = unread.answer();
+    if let Some(id) = answer.get_mut("id") {
+        *id = serde_json::Value::Null;
+    }
+    json_of(StatusCode::BAD_REQUEST, &answer)
 }
 
 /// Whether a body was refused for its length.
@@ -216,10 +234,13 @@ fn closing(mut response: Response<Body>) -> Response<Body> {
 }
 
 fn plain(status: StatusCode, message: &str) -> Response<Body> {
-    let body = json!({"error": {"message": message}});
+    json_of(status, &json!({"error": {"message": message}}))
+}
+
+fn json_of(status: StatusCode, body: &serde_json::Value) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     response
 }
 

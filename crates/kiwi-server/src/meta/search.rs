@@ -14,7 +14,8 @@ use crate::answer::told;
 use crate::client::Client;
 use crate::server::Server;
 
-const MOST: usize = 100;
+const MOST: u64 = 100;
+const USUAL: usize = 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +32,7 @@ struct Arguments {
     #[serde(default)]
     tool_type: Option<String>,
     #[serde(default)]
-    limit: Option<usize>,
+    limit: Option<Value>,
 }
 
 /// Finds items.
@@ -45,7 +46,7 @@ pub(super) async fn search(
         text: query.clone(),
         filter: Filter { kinds: kinds(item_type.as_deref())?, category, tags, tool_type },
         source: source_of(source.as_deref())?,
-        limit: limit.unwrap_or(10).clamp(1, MOST),
+        limit: limit.as_ref().map_or(Ok(USUAL), wanted)?,
         mode: Mode::default(),
     };
     let asker = Asker { transport: Transport::Mcp, narrower: None, session: client.session };
@@ -63,6 +64,15 @@ pub(super) async fn search(
         map.insert("warnings".into(), json!(found.warnings));
     }
     Ok(told(answer, text))
+}
+
+/// How many hits are wanted.
+fn wanted(limit: &Value) -> Result<usize, Fault> {
+    let number = limit.as_u64().filter(|number| (1..=MOST).contains(number));
+    number.and_then(|number| usize::try_from(number).ok()).ok_or_else(|| {
+        let message = format!("search: `limit` must be a whole number from 1 to {MOST}");
+        Fault::new(ErrorKind::InvalidParams, message)
+    })
 }
 
 fn shown(found: &FoundItem) -> Value {

@@ -252,3 +252,41 @@ fn asked_to_end_it_lets_calls_finish_and_ends_the_rest() {
         });
     }
 }
+
+#[test]
+fn what_is_no_message_is_refused_as_the_protocol_has_it() {
+    let env = project();
+    let served = Served::start(&env, &[]);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{}1{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    for (body, code) in [
+        ("{bad", -32700),
+        ("", -32700),
+        ("stray text", -32700),
+        (deep.as_str(), -32600),
+        (r#"{"some":"thing"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+    ] {
+        for path in ["/mcp", "/mcp/direct"] {
+            let refused = served.send("POST", path, &[], body);
+            assert_eq!(refused.status, 400, "{body}: {refused:?}");
+            assert_eq!(refused.header("content-type"), Some("application/json"));
+            let told = refused.message();
+            assert_eq!(
+                (&told["jsonrpc"], told.get("id")),
+                (&json!("2.0"), Some(&Value::Null)),
+                "{body}: {told}"
+            );
+            assert_eq!(told["error"]["code"], code, "{body}: {told}");
+        }
+    }
+    let other = served.send("POST", "/mcp", &[("content-type", "text/plain")], "{}");
+    assert_eq!(other.status, 415, "{other:?}");
+    let wrong = served.modern("/mcp", "tools/call", json!({"name": "execute", "arguments": []}), &[]);
+    assert_eq!((wrong.status, &wrong.message()["error"]["code"]), (200, &json!(-32602)), "{wrong:?}");
+    assert_eq!(served.stop(), Some(0));
+}

@@ -1,7 +1,7 @@
 //! What clients of the protocol see over standard streams, in the newest revision and in older ones.
 
 use crate::support::TestEnvironment;
-use crate::support::mcp::{Pipe, trusted};
+use crate::support::mcp::{Pipe, meta, trusted};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -419,6 +419,7 @@ fn the_direct_face_has_everything_under_its_own_name() {
         assert_eq!(tool("hello").unwrap()["description"], "Says hello");
         assert_eq!(tool("filesystem.write").unwrap()["annotations"]["destructiveHint"], true);
         assert_eq!(tool("filesystem.read").unwrap()["annotations"]["destructiveHint"], false);
+        assert_eq!(tool("hello").unwrap().get("annotations"), None, "nobody said what it changes");
         assert!(tool("filesystem.read").unwrap()["inputSchema"]["properties"]["path"].is_object());
         assert!(tool("bash_runtime").is_none() && tool("subprocess").is_none());
         let ran = pipe.call("hello", json!({}));
@@ -492,4 +493,66 @@ fn nonsense_ends_nothing() {
     pipe.send(&json!({"jsonrpc": "2.0", "id": 999, "result": {}}));
     assert_eq!(pipe.call("execute", run("hello"))["structuredContent"]["result"], "hello\n");
     assert_eq!(pipe.leave(), Some(0));
+}
+
+#[test]
+fn wrong_parameters_are_told_and_do_not_deny_the_method() {
+    let env = project();
+    for words in [&[][..], &["--direct"]] {
+        each_revision(&env, words, |pipe| {
+            for (params, problem) in [
+                (json!({"name": "hello", "arguments": []}), "`arguments` must be an object"),
+                (json!({}), "`name` is missing"),
+                (json!({"name": 5}), "`name` must be a string"),
+            ] {
+                let error = pipe.request("tools/call", params)["error"].take();
+                assert_eq!(error["code"], -32602, "{error}");
+                assert_eq!(error["message"], format!("the parameters of `tools/call`: {problem}"));
+            }
+            let unknown = pipe.request("tools/nonsense", json!({}))["error"].take();
+            assert_eq!(unknown["code"], -32601, "{unknown}");
+            // What is not served at all has no parameters that could be wrong.
+            let code = if words.is_empty() { -32601 } else { -32602 };
+            assert_eq!(pipe.request("resources/read", json!({}))["error"]["code"], code);
+        });
+    }
+}
+
+#[test]
+fn whatever_is_sent_is_answered() {
+    let env = project();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let ping = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{}}}"#, meta(json!({})))
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}});
+    let lines = [
+        hello.to_string(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        "{bad json}".to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{deep}}}}}"#),
+        ping("1.5"),
+        ping("99999999999999999999"),
+        ping("null"),
+        // The last one has no break behind it.
+        r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#.to_owned(),
+    ];
+    let ran = env.run_with_input(&["mcp"], &lines.join("\n"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answers: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut told: Vec<(Value, Value)> =
+        answers.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
+    told.sort_by_key(|it| format!("{it:?}"));
+    let mut expected = vec![
+        (json!(1), Value::Null),
+        (Value::Null, json!(-32700)),
+        (json!(7), json!(-32600)),
+        (Value::Null, json!(-32600)),
+        (Value::Null, json!(-32600)),
+        (Value::Null, json!(-32600)),
+        (json!(9), Value::Null),
+    ];
+    expected.sort_by_key(|it| format!("{it:?}"));
+    assert_eq!(told, expected, "{answers:#?}");
 }

@@ -311,3 +311,56 @@ fn a_secret_of_the_store_reaches_the_server_that_names_it() {
     assert_eq!(code, 0, "{out:#}");
     assert_ne!(out["result"], "none");
 }
+
+#[test]
+fn nothing_is_said_in_favour_of_a_tool_that_nobody_said() {
+    let annotated = |name: &str, annotations: Value| {
+        let mut tool = tool(name, "Does it");
+        tool["annotations"] = annotations;
+        tool
+    };
+    let place = Place::new(&[
+        tool("plain", "Does it"),
+        annotated("idle", json!({"title": "Idle"})),
+        annotated("reads", json!({"readOnlyHint": true})),
+        annotated("harms", json!({"readOnlyHint": true, "destructiveHint": true})),
+    ]);
+    let script = |more: &str| format!("# kiwi: version: \"1.0.0\"\n{more}echo hello\n");
+    place.env.write("tools/silent.sh", script(""));
+    place.env.write("tools/harmless.sh", script("# kiwi: mutates_state: false\n"));
+    place.env.write("tools/harmful.sh", script("# kiwi: mutates_state: true\n"));
+    trusted(&place.env);
+    assert_eq!(place.env.run(&["mcp", "refresh", "up"]).code, 0);
+    let mut pipe = Pipe::modern(&place.env, &["--direct"], json!({}));
+    let listed = pipe.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    for (name, expected) in [
+        ("up.plain", Value::Null),
+        ("up.idle", Value::Null),
+        ("up.reads", json!({"readOnlyHint": true})),
+        ("up.harms", json!({"readOnlyHint": false, "destructiveHint": true})),
+        ("silent", Value::Null),
+        ("harmless", json!({"readOnlyHint": true, "destructiveHint": false})),
+        ("harmful", json!({"readOnlyHint": false, "destructiveHint": true})),
+        ("filesystem.list", json!({"readOnlyHint": true, "destructiveHint": false})),
+    ] {
+        let tool =
+            tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{name}: {listed}"));
+        assert_eq!(tool["annotations"], expected, "{name}");
+    }
+    assert_eq!(pipe.leave(), Some(0));
+}
+
+#[test]
+fn who_starts_too_slowly_is_given_more_time_to_start() {
+    let env = TestEnvironment::new();
+    env.write_user(
+        "config/mcp_registry.yaml",
+        "mcps:\n  slow: {command: sleep, args: [\"600\"], start_timeout: 1, timeout: 9}\n",
+    );
+    let (code, out) = env.json(&["mcp", "refresh", "slow"]);
+    assert_ne!(code, 0, "{out:#}");
+    let shown = out.to_string();
+    assert!(shown.contains("was not ready within 1 s of its start"), "{out:#}");
+    assert!(shown.contains("`start_timeout` in mcp_registry.yaml"), "{out:#}");
+}

@@ -131,6 +131,59 @@ fn two_machines_on_postgres() {
     two_machines(&postgres("machines"), &ground);
 }
 
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_comes_with_kiwi_need_not_be_installed() {
+    let ground = TestEnvironment::new();
+    let registry = Registry::start(&ground, &sqlite(&ground));
+    let a = Person::new(&registry, "reader", "read");
+    for id in ["filesystem.read", "python_runtime", "python_runtime@^9"] {
+        let refused = a.json(&["install", id], 2);
+        let name = id.split('@').next().unwrap();
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("`{name}` comes with Kiwi")), "{refused}");
+    }
+}
+
+#[test]
+fn what_is_no_registry_is_told_without_words_of_the_source() {
+    let env = TestEnvironment::new();
+    for body in ["<html>Welcome</html>", "\"hello\"", "[1]", "{\"links\": 7}"] {
+        let server = crate::support::server::Server::start(move |_| ("200 OK", body.to_owned()));
+        let (code, out) = env.json(&["install", "greeter", "--registry", &server.url("")]);
+        assert_eq!((code, &out["error"]["kind"]), (1, &json!("upstream_unavailable")), "{body}: {out}");
+        let message = out["error"]["message"].as_str().unwrap();
+        assert!(message.contains("does not answer like a registry"), "{body}: {message}");
+        assert!(!message.contains("struct") && !message.contains("Chain"), "{body}: {message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_told_and_left_alone() {
+    let env = TestEnvironment::new();
+    let file = env.tmp().join("notes.txt");
+    let text = "Some notes of mine, which are longer than the head of a database is.\n".repeat(20);
+    std::fs::write(&file, &text).unwrap();
+    let database = file.display().to_string();
+    let (code, out) = env.json(&["registry", "serve", "--database", &database, "--listen", "127.0.0.1:0"]);
+    assert_eq!((code, &out["error"]["kind"]), (2, &json!("usage")), "{out}");
+    assert_eq!(out["error"]["message"], format!("`{database}` is not a database"), "{out}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert!(!env.tmp().join("notes.txt.blobs").exists());
+}
+
 #[test]
 fn a_yanked_version_is_chosen_no_more_and_kept_by_who_has_it() {
     let ground = TestEnvironment::new();
@@ -151,6 +204,15 @@ fn a_yanked_version_is_chosen_no_more_and_kept_by_who_has_it() {
     assert_eq!(outdated["outdated"][0]["yanked"], "it shouts", "{outdated}");
     let fresh = Person::new(&registry, "third", "read");
     assert_eq!(fresh.json(&["install", "greeter"], 0)["installed"][0]["version"], "1.0.0");
+    let refused = fresh.json(&["install", "greeter@1.1.0"], 2);
+    assert_eq!(refused["error"]["message"], "greeter@1.1.0 was yanked: it shouts", "{refused}");
+    let refused = fresh.json(&["install", "greeter@^1.1"], 2);
+    let told = "every version of `greeter` that is `^1.1` was yanked";
+    assert_eq!(refused["error"]["message"], told, "{refused}");
+    assert!(!fresh.env.project().join(".ai/packages/greeter/1.1.0").exists());
+    // Who has it in a lockfile gets it, wherever that lockfile came from.
+    let locks = |person: &Person| person.env.project().join(".ai/lockfiles");
+    copy(&locks(&b), &locks(&fresh));
     assert_eq!(fresh.json(&["install", "greeter@1.1.0"], 0)["installed"][0]["version"], "1.1.0");
     a.json(&["yank", "greeter@1.1.0", "--undo"], 0);
     let late = Person::new(&registry, "fourth", "read");
