@@ -2,10 +2,12 @@
 
 use kiwi_chain::{Candidate, Catalog, Identity, Signature, Tool};
 use kiwi_mcp::Upstreams;
-use kiwi_model::{ErrorKind, Explain as _, Fault, Space, ToolId};
+use kiwi_model::{Explain as _, Fault, Space, ToolId};
 use kiwi_space::{SignedSource, Spaces};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use crate::admission::denied_by;
 
 /// The spaces and the upstream servers. A tool in a space comes before one of a server with the same id.
 #[derive(Clone)]
@@ -61,13 +63,13 @@ fn unsigned(tool: &Tool, key: Option<&str>) -> Fault {
         None => (
             String::new(),
             format!(
-                "`trust.require_signature` asks for one; `kiwi run kiwi.sign item_type=tool item_id={} path=FILE` signs it",
+                "`trust.require_signature` asks for one; `kiwi tool sign {}` signs it",
                 tool.manifest.tool_id
             ),
         ),
     };
     let message = format!("{} is not signed by a key that is trusted here{by}", tool.name());
-    Fault::new(ErrorKind::Denied, message).with_hint(hint)
+    denied_by("signature", message).with_hint(hint)
 }
 
 impl Catalog for Catalogue {

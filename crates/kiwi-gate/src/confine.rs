@@ -5,6 +5,7 @@ use kiwi_model::{ErrorKind, Fault, Text};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::admission::denied_by;
 use crate::permission::glob::{Glob, escape};
 use crate::permission::need::Thing;
 use crate::permission::needs::{in_project, needs_of_command};
@@ -41,7 +42,7 @@ impl Opened {
     ) -> Result<(), Fault> {
         let found = |kind: Kind| {
             reach(context, kind, project).map_err(|why| {
-                Fault::new(ErrorKind::Denied, format!("what the command may see cannot be shown: {why}"))
+                denied_by("permission", format!("what the command may see cannot be shown: {why}"))
                     .with_hint("let the profile allow whole folders, such as `src/**`")
             })
         };

@@ -1,10 +1,9 @@
 //! The path of a call, start to end.
 
 use kiwi_chain::{Caches, Mode, Plan, Tool, invocation};
-use kiwi_exec::{Launcher, Limits};
+use kiwi_exec::{ExecError, Launcher, Limits};
 use kiwi_mcp::Upstreams;
 use kiwi_model::lockfile::LockMode;
-use kiwi_model::record::{CallResult, Event, Record as Entry};
 use kiwi_model::{Digest, ErrorKind, Explain, Fault, Isolation, Status, ToolRef, canonical};
 use kiwi_rules::DenialReason;
 use kiwi_space::{Config, Profile, Spaces, Transport, UnknownProfile};
@@ -15,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Instant;
 
-use crate::admission::{Admission, OnDeny};
+use crate::admission::{Admission, OnDeny, complete_denial};
 use crate::agreement::Planned;
-use crate::audit::{AuditLog, Durability, Place, now};
+use crate::audit::{AuditLog, Durability, Place};
 use crate::catalogue::Catalogue;
 use crate::finding::Finder;
 use crate::host::Host;
@@ -29,6 +28,7 @@ use crate::remembered::Remembered;
 use crate::request::{Arguments, Request};
 use crate::stage::{Call, Next, Reply, Stage, StageFuture, Trail};
 use crate::stages::{Dispatch, Ready, Record, ToolLock, Turns, client};
+use crate::unprepared::Unprepared;
 use crate::upstream;
 use crate::vault::Vault;
 
@@ -58,6 +58,8 @@ impl Kernel {
     /// A kernel over these spaces. This is the one place where stages are put in order.
     pub fn new(spaces: Arc<Spaces>, host: Host) -> Result<Self, Fault> {
         let host = Arc::new(host);
+        // First: what changes in between is a change.
+        let began_with = spaces.project_config().map_err(|error| error.to_string());
         let (config, notices) = spaces.config().map_err(|error| error.fault())?;
         let audit = AuditLog::new(Place::of(&spaces, config.anchor.clone()));
         let launcher = Launcher::new(host.kiwi.clone(), host.scratch.clone())
@@ -69,7 +71,7 @@ impl Kernel {
         let http = Arc::new(client(&host));
         let keeper = keyring::keeper(&host, config.keyring);
         let vault = Arc::new(Vault { spaces: Arc::clone(&spaces), http: Arc::clone(&http), keeper });
-        let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config));
+        let admission = Arc::new(Admission::new(Arc::clone(&spaces), Arc::clone(&host), &config, began_with));
         let upstreams = upstream::servers(&spaces, &host, &preparer, &http, &vault);
         let catalogue = Catalogue {
             spaces: Arc::clone(&spaces),
@@ -163,6 +165,11 @@ impl Kernel {
         self.planner.planned(tool, lock)
     }
 
+    /// The same, held against all of its lockfile that can be compared without installing anything.
+    pub async fn looked_over(&self, tool: &ToolRef, lock: Option<LockMode>) -> Result<Arc<Planned>, Fault> {
+        Ok(self.preparer.looked_over(self.planned(tool, lock)?).await)
+    }
+
     /// What a call would run.
     pub fn plan(&self, tool: &ToolRef) -> Result<Plan, Fault> {
         self.planned(tool, None).map(|planned| planned.plan.clone())
@@ -204,16 +211,13 @@ impl Kernel {
     pub async fn call(&self, mut request: Request) -> Outcome {
         let begun = Instant::now();
         if let Err(error) = self.upstreams().ensure(&request.tool.id).await {
-            return self.unplanned(&request, upstream::fault(&error), begun).await;
+            let unknown = Unprepared::unplanned(upstream::fault(&error), request.arguments.clone());
+            return self.unplanned(&request, unknown, begun).await;
         }
         let arguments = std::mem::take(&mut request.arguments);
-        let Prepared { planned, params } = match self.prepared(&request, arguments) {
+        let Prepared { planned, params } = match self.judged(&request, arguments).await {
             Ok(prepared) => prepared,
-            Err(unprepared) => {
-                let Unprepared { fault, plan } = *unprepared;
-                let outcome = self.unplanned(&request, fault, begun).await;
-                return plan.iter().fold(outcome, Outcome::planned);
-            }
+            Err(unprepared) => return self.unplanned(&request, *unprepared, begun).await,
         };
         let plan = &planned.plan;
         let plan_us = micros(begun);
@@ -234,10 +238,12 @@ impl Kernel {
             }
             // Refused between two records, or by nobody's will: it leaves one all the same.
             Err(fault) if !trail.has_record() && !request.dry_run => {
-                return self.unplanned(&request, fault, begun).await.planned(plan);
+                let unprepared = Unprepared { fault, planned: Some(planned), given: None };
+                return self.unplanned(&request, unprepared, begun).await;
             }
             Err(fault) => (Reply::default(), Some(fault)),
         };
+        let error = error.map(|fault| completed(fault, &request, Some(plan)));
         if error.is_none() && !request.dry_run {
             self.note_use(request.session, request.tool.id.as_str());
         }
@@ -258,22 +264,41 @@ impl Kernel {
         outcome.planned(plan)
     }
 
+    /// What a call runs and with what, held against all of its lockfile; or why it does not.
+    async fn judged(&self, request: &Request, arguments: Arguments) -> Result<Prepared, Box<Unprepared>> {
+        let planned = match self.planned(&request.tool, request.lock) {
+            Ok(planned) => planned,
+            Err(fault) => return Err(Unprepared::unplanned(fault, arguments).into()),
+        };
+        let completed = tokio::select! {
+            completed = self.preparer.completed(planned) => completed,
+            () = request.cancel.fired() => {
+                return Err(Unprepared::unplanned(ExecError::Cancelled.fault(), arguments).into());
+            }
+        };
+        Self::checked(completed, arguments)
+    }
+
     /// What a call would run and with what, or why it cannot be told.
     pub(crate) fn prepared(
         &self,
         request: &Request,
         arguments: Arguments,
     ) -> Result<Prepared, Box<Unprepared>> {
-        let planned = self
-            .planned(&request.tool, request.lock)
-            .map_err(|fault| Box::new(Unprepared { fault, plan: None }))?;
-        let params = planned.require().and_then(|()| {
-            let params = arguments.read(planned.plan.parameters());
-            planned.plan.check_params(params).map_err(|error| error.fault())
-        });
+        match self.planned(&request.tool, request.lock) {
+            Ok(planned) => Self::checked(planned, arguments),
+            Err(fault) => Err(Unprepared::unplanned(fault, arguments).into()),
+        }
+    }
+
+    fn checked(planned: Arc<Planned>, arguments: Arguments) -> Result<Prepared, Box<Unprepared>> {
+        let given = arguments.read(planned.plan.parameters());
+        let params = planned
+            .require()
+            .and_then(|()| planned.plan.check_params(given.clone()).map_err(|error| error.fault()));
         match params {
             Ok(params) => Ok(Prepared { planned, params }),
-            Err(fault) => Err(Box::new(Unprepared { fault, plan: Some(planned.plan.clone()) })),
+            Err(fault) => Err(Box::new(Unprepared { fault, planned: Some(planned), given: Some(given) })),
         }
     }
 
@@ -329,32 +354,10 @@ impl Kernel {
     }
 
     /// A call that failed before its stages still leaves a record.
-    async fn unplanned(&self, request: &Request, fault: Fault, begun: Instant) -> Outcome {
-        let entry = Entry {
-            event: Event::Request,
-            at: now(),
-            session: request.session.to_string(),
-            call: None,
-            caller: request.caller.as_str().to_owned(),
-            tool: request.tool.to_string(),
-            version: None,
-            integrity: None,
-            chain_hash: None,
-            chain: Vec::new(),
-            lockfile: None,
-            params: None,
-            redacted: Vec::new(),
-            params_hash: None,
-            decision: None,
-            rules_version: None,
-            permission: None,
-            result: Some(CallResult {
-                ok: false,
-                kind: Some(fault.kind),
-                duration_us: micros(begun),
-                output_hash: None,
-            }),
-        };
+    async fn unplanned(&self, request: &Request, unprepared: Unprepared, begun: Instant) -> Outcome {
+        let entry = unprepared.entry(request, &self.vault, micros(begun));
+        let Unprepared { fault, planned, .. } = unprepared;
+        let plan = planned.as_ref().map(|planned| &planned.plan);
         let mut warnings = Vec::new();
         if !request.dry_run
             && let Err(unrecorded) = self.audit.append(request.session, entry, Durability::Buffered).await
@@ -364,7 +367,9 @@ impl Kernel {
             warnings.push(unrecorded.message);
         }
         let timing = Timing { plan: micros(begun), ..Timing::default() };
-        Outcome { warnings, ..Outcome::unplanned(request.session.to_string(), fault, timing) }
+        let fault = completed(fault, request, plan);
+        let outcome = Outcome { warnings, ..Outcome::unplanned(request.session.to_string(), fault, timing) };
+        plan.into_iter().fold(outcome, Outcome::planned)
     }
 }
 
@@ -375,10 +380,11 @@ pub(crate) struct Prepared {
     pub params: Map<String, Value>,
 }
 
-/// Why a call did not get as far as its stages.
-pub(crate) struct Unprepared {
-    pub fault: Fault,
-    plan: Option<Plan>,
+/// A failure as the call gives it: a denial says why, to whom and about what, wherever it came from.
+fn completed(fault: Fault, request: &Request, plan: Option<&Plan>) -> Fault {
+    let leaf = plan.and_then(|plan| plan.links().first());
+    let tool = leaf.map_or_else(|| request.tool.id.to_string(), |link| link.tool_id.to_string());
+    complete_denial(fault, request.caller.as_str(), &tool)
 }
 
 fn unknown_profile(unknown: &UnknownProfile) -> Fault {

@@ -44,6 +44,7 @@ mod sharing;
 mod stage;
 mod stages;
 mod trust;
+mod unprepared;
 mod upstream;
 mod vault;
 

@@ -1,13 +1,14 @@
 //! Looking at rules: those in force, and those that might be.
 
 use kiwi_model::Fault;
-use kiwi_model::record::{Event, Record};
+use kiwi_model::record::{DecisionNote, Event, Record};
 use kiwi_rules::{Answer, LoadError, RecordedRequest, RuleRegistry, evaluate_admission};
 use kiwi_space::RuleText;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
+use crate::admission::Judge;
 use crate::kernel::Kernel;
 use crate::rulebook::registry;
 
@@ -53,7 +54,7 @@ pub struct Replayed {
     pub caller: String,
     /// Of which tool.
     pub tool: String,
-    /// What the gate said then.
+    /// What the gate said then, before a person was asked: no rules say what a person would have.
     pub before: Answer,
     /// What it would say by the other rules; `None` where that cannot be told.
     pub after: Option<Answer>,
@@ -74,19 +75,16 @@ fn replayed(record: &Record, rules: &RuleRegistry) -> Option<Replayed> {
         return None;
     }
     let decision = record.decision.as_ref()?;
-    let before = answer(&decision.answer)?;
+    let before = unasked(decision)?;
     let (after, why) = match recorded(record) {
         Err(missing) => (None, Some(missing.to_owned())),
+        // Also where what rules remember could not be used, which is no part of what they judged.
+        Ok(_) if record.rules_version == Some(rules.version_hash()) => (Some(before), None),
         Ok(request) => {
             let result = evaluate_admission(&request.request(), rules);
             // What others than the rules said stands.
-            let others = decision
-                .reasons
-                .iter()
-                .filter(|reason| judge(reason) != "rules" && judge(reason) != "approval");
-            let others =
-                others.map(|reason| if reason["kind"] == "asked" { Answer::Ask } else { Answer::Deny });
-            let after = others.fold(result.answer(), Answer::max);
+            let others = decision.reasons.iter().filter(|reason| !is_by(reason, Judge::Rules));
+            let after = strictest(others).max(result.answer());
             (Some(after), result.denial().map(kiwi_rules::DenialReason::render))
         }
     };
@@ -94,8 +92,25 @@ fn replayed(record: &Record, rules: &RuleRegistry) -> Option<Replayed> {
     Some(Replayed { at, session, caller, tool, before, after, why })
 }
 
-fn judge(reason: &Value) -> &str {
-    reason.get("judge").and_then(Value::as_str).unwrap_or_default()
+/// What was decided before a person was asked.
+fn unasked(decision: &DecisionNote) -> Option<Answer> {
+    if decision.reasons.iter().any(|reason| is_by(reason, Judge::Approval)) {
+        return Some(strictest(&decision.reasons));
+    }
+    answer(&decision.answer)
+}
+
+/// What reasons amount to, but for those of a person.
+fn strictest<'a>(reasons: impl IntoIterator<Item = &'a Value>) -> Answer {
+    let reasons = reasons.into_iter().filter(|reason| !is_by(reason, Judge::Approval));
+    reasons
+        .map(|reason| if reason["kind"] == "asked" { Answer::Ask } else { Answer::Deny })
+        .max()
+        .unwrap_or(Answer::Allow)
+}
+
+fn is_by(reason: &Value, judge: Judge) -> bool {
+    reason.get("judge").and_then(Value::as_str) == Some(judge.as_str())
 }
 
 /// What was judged, whole, or what of it is missing.

@@ -98,14 +98,18 @@ impl Admission {
         self.spaces.project_root().unwrap_or(&self.host.cwd)
     }
 
-    /// Agents run nothing in a project that its user has not trusted as it is.
+    /// Agents run nothing in a project that its user has not trusted as it is, nor by a configuration that is no longer
+    /// its own: profiles, limits and all else were read when Kiwi began.
     fn distrusted(&self, call: &Call<'_>) -> Option<Objection> {
         if !call.profile.is_agent {
             return None;
         }
-        let read = || self.spaces.project_config().map_err(|error| error.to_string());
-        let config = || self.project.get_or_init(read).clone();
-        trust::problem(&self.spaces, &self.host, config).map(untrusted)
+        let project = self.spaces.project_root()?;
+        let now = self.spaces.project_config().map_err(|error| error.to_string());
+        let is_other = now != self.began_with;
+        trust::problem(&self.spaces, &self.host, || now)
+            .map(untrusted)
+            .or_else(|| is_other.then(|| outdated(project)))
     }
 }
 
@@ -143,5 +147,13 @@ fn denied(reason: String) -> Objection {
 
 pub(crate) fn untrusted(reason: String) -> Objection {
     let hint = "look at its `.ai/config/`, then `kiwi trust add` in the project's folder";
+    Objection::policy(Judge::Permission, "trust", reason).with_hint(hint)
+}
+
+fn outdated(project: &Path) -> Objection {
+    let project = project.display();
+    let reason = format!("the configuration of the project `{project}` has changed since this Kiwi began");
+    let hint =
+        "start it again, so that it reads the new one; an MCP client does so when it reconnects its servers";
     Objection::policy(Judge::Permission, "trust", reason).with_hint(hint)
 }

@@ -1,6 +1,6 @@
 //! A denial, as the caller gets it.
 
-use kiwi_model::Fault;
+use kiwi_model::{ErrorKind, Fault};
 use kiwi_rules::{Answer, DenialReason};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -56,6 +56,32 @@ impl ToolAdmissionDenied {
         }
         fault
     }
+}
+
+/// A denial by a policy that no judge speaks for.
+pub(crate) fn denied_by(policy_id: &str, message: impl Into<String>) -> Fault {
+    let message = message.into();
+    let reason = DenialReason::Policy { policy_id: policy_id.to_owned(), policy_reason: message.clone() };
+    Fault::new(ErrorKind::Denied, message).with_details(json!({ "reason": reason }))
+}
+
+/// A failure, and where it is a denial that came from somewhere else than a judge, with what every denial says.
+pub(crate) fn complete_denial(mut fault: Fault, caller: &str, tool: &str) -> Fault {
+    if fault.kind != ErrorKind::Denied {
+        return fault;
+    }
+    if !fault.details.is_object() {
+        fault.details = json!({});
+    }
+    if let Value::Object(details) = &mut fault.details {
+        let reason =
+            || DenialReason::Policy { policy_id: "permission".into(), policy_reason: fault.message.clone() };
+        details.entry("reason").or_insert_with(|| json!(reason()));
+        details.entry("caller").or_insert_with(|| caller.into());
+        details.entry("tool").or_insert_with(|| tool.into());
+        details.entry("http_status").or_insert_with(|| FORBIDDEN.into());
+    }
+    fault
 }
 
 /// The objection that speaks for all: the first of the strictest. Two say less than the others and speak only where

@@ -16,7 +16,7 @@ use kiwi_rules::{
 use kiwi_space::{Config, ProfileMode, Spaces};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use crate::host::Host;
 use crate::permission::PermissionContext;
@@ -28,6 +28,7 @@ use caller::Ask;
 pub(crate) use caller::untrusted;
 pub(crate) use counted::{Counted, Counters};
 pub use denied::{OnDeny, ToolAdmissionDenied};
+pub(crate) use denied::{complete_denial, denied_by};
 pub(crate) use judged::{AdmissionNote, Admitted, Judged};
 pub use objection::{Judge, Objection, Why};
 
@@ -39,8 +40,8 @@ pub(crate) struct Admission {
     pub rulebook: Rulebook,
     pub state: RuleState,
     pub counters: Counters,
-    /// The digest over the project's configuration, as it was when an agent first called.
-    project: OnceLock<Result<Option<Digest>, String>>,
+    /// The digest over the project's configuration, as it was when it was read.
+    began_with: Result<Option<Digest>, String>,
     /// What callers may touch, by profile and by whether an agent has it.
     contexts: Mutex<BTreeMap<(String, bool), Arc<PermissionContext>>>,
     /// What people are asked about, by the patterns that say so.
@@ -48,12 +49,18 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub fn new(spaces: Arc<Spaces>, host: Arc<Host>, config: &Arc<Config>) -> Self {
+    /// Judges by a configuration, of which the project's part had this digest.
+    pub fn new(
+        spaces: Arc<Spaces>,
+        host: Arc<Host>,
+        config: &Arc<Config>,
+        began_with: Result<Option<Digest>, String>,
+    ) -> Self {
         Self {
             rulebook: Rulebook::new(Arc::clone(&spaces), Arc::clone(config)),
             state: RuleState::new(&spaces),
             counters: Counters::new(config, &spaces),
-            project: OnceLock::new(),
+            began_with,
             contexts: Mutex::default(),
             asks: Mutex::default(),
             config: Arc::clone(config),

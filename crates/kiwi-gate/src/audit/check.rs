@@ -57,7 +57,7 @@ pub(super) enum Vouched<'a> {
 pub(super) fn check(place: &Place, vouched: &Vouched<'_>) -> std::io::Result<Verification> {
     let mut check = Check { place, out: Verification::default(), lines: BTreeMap::new(), at: HashMap::new() };
     let key = check.key(vouched);
-    let signatures = check.signatures(vouched, key.as_ref())?;
+    let signatures = check.signatures(vouched, key.as_ref());
     check.at.extend(signatures.iter().map(|(signed, _)| (signed.n, None)));
     check.journal(vouched)?;
     for (signed, place) in &signatures {
@@ -96,11 +96,7 @@ impl Check<'_> {
     }
 
     /// Every signature in the head and the anchor that is somebody's. The hash it speaks of is compared later.
-    fn signatures(
-        &mut self,
-        vouched: &Vouched<'_>,
-        key: Option<&PublicKey>,
-    ) -> std::io::Result<Vec<(Signed, Spot)>> {
+    fn signatures(&mut self, vouched: &Vouched<'_>, key: Option<&PublicKey>) -> Vec<(Signed, Spot)> {
         let mut all = Vec::new();
         if let Vouched::By(head) = vouched {
             all.extend(head.signed.iter().cloned().map(|signed| (signed, Spot { file: "head", line: None })));
@@ -119,18 +115,16 @@ impl Check<'_> {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     if self.place.journal.exists() {
-                        self.find(
-                            "anchor",
-                            "anchor",
-                            None,
-                            "the anchor is not there; the next call begins one",
-                        );
+                        self.find("anchor", "anchor", None, missing(anchor));
                     }
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let why = format!("the anchor `{}` cannot be read: {error}", anchor.display());
+                    self.find("anchor", "anchor", None, why);
+                }
             }
         }
-        let Some(key) = key else { return Ok(all) };
+        let Some(key) = key else { return all };
         for (signed, place) in &all {
             if signed.root != self.place.root {
                 let message = format!("the checkpoint is about `{}`, not about this space", signed.root);
@@ -141,7 +135,7 @@ impl Check<'_> {
             }
         }
         self.out.checkpoints = all.len();
-        Ok(all)
+        all
     }
 
     fn signature(&mut self, signed: &Signed, place: &Spot) {
@@ -354,6 +348,17 @@ fn compare(
         }
     }
     None
+}
+
+/// What an anchor that is not there means for the next call.
+fn missing(anchor: &Path) -> String {
+    let shown = anchor.display();
+    match anchor.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            format!("the anchor `{shown}` is not there, nor is its folder: every call is refused until it is")
+        }
+        _ => format!("the anchor `{shown}` is not there; the next call begins one"),
+    }
 }
 
 /// Every file that ends in `.jsonl`, by its name below the folder.

@@ -72,7 +72,7 @@ pub use export::ExportFormat;
 pub use read::{Audit, AuditLine};
 
 pub(crate) use place::Place;
-pub(crate) use veil::veil;
+pub(crate) use veil::{Veiled, veil, veil_unchecked};
 
 use crate::request::Session;
 use writer::{Item, Patience, Writer};
@@ -263,7 +263,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn refused(why: &str) -> Fault {
     Fault::new(ErrorKind::Denied, format!("the call cannot be recorded, so it does not happen: {why}"))
-        .with_hint("make `.ai/logs` and the `.ai/audit` of your user space writable, or name a user space with KIWI_USER_SPACE")
+        .with_hint("make `.ai/logs`, the `.ai/audit` of your user space and the file that its `audit.anchor` names writable, or name another user space with KIWI_USER_SPACE")
         .with_details(json!({"reason": {"kind": "policy", "policy_id": "audit", "policy_reason": why}}))
 }
 

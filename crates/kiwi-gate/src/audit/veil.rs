@@ -49,7 +49,7 @@ const KEYS: [(&str, usize); 17] = [
 ];
 
 /// Parameters as the record keeps them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Veiled {
     /// What may be shown; `None` where they are too large.
     pub params: Option<Value>,
@@ -61,12 +61,33 @@ pub(crate) struct Veiled {
 
 /// Takes out what the schema says is secret, what looks like it, and what is in the vault.
 pub(crate) fn veil(params: &Map<String, Value>, schema: Option<&Value>, vault: &Redactor) -> Veiled {
+    veiled(params, schema, vault, Names::Any)
+}
+
+/// The same for parameters that do not fit their schema: under a name that it does not know, anything may stand.
+pub(crate) fn veil_unchecked(
+    params: &Map<String, Value>,
+    schema: Option<&Value>,
+    vault: &Redactor,
+) -> Veiled {
+    veiled(params, schema, vault, Names::Known)
+}
+
+/// Under which names values are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Any,
+    /// Those that a schema says something about, where there is one.
+    Known,
+}
+
+fn veiled(params: &Map<String, Value>, schema: Option<&Value>, vault: &Redactor, names: Names) -> Veiled {
     let text = canonical_object(params).ok();
     let hash = text.as_ref().map(|text| Digest::of(text.as_bytes()));
     if text.is_none_or(|text| text.len() > LARGEST) {
         return Veiled { params: None, redacted: Vec::new(), hash };
     }
-    let mut walk = Walk { root: schema, vault, path: String::new(), redacted: Vec::new() };
+    let mut walk = Walk { root: schema, vault, names, path: String::new(), redacted: Vec::new() };
     let schemas: Vec<&Value> = schema.into_iter().collect();
     let params = walk.value(Value::Object(params.clone()), &schemas, 0);
     Veiled { params: Some(params), redacted: walk.redacted, hash }
@@ -86,6 +107,7 @@ fn push_token(pointer: &mut String, name: &str) {
 struct Walk<'a> {
     root: Option<&'a Value>,
     vault: &'a Redactor,
+    names: Names,
     path: String,
     redacted: Vec<String>,
 }
@@ -105,7 +127,9 @@ impl<'a> Walk<'a> {
                     push_token(&mut self.path, &name);
                     let inner: Vec<&Value> =
                         schemas.iter().flat_map(|schema| members(schema, &name)).collect();
-                    let value = if is_secret_name(&name, &value) {
+                    let is_unknown =
+                        self.names == Names::Known && !schemas.is_empty() && !says_something(&inner);
+                    let value = if is_unknown || is_secret_name(&name, &value) {
                         self.hide()
                     } else {
                         self.value(value, &inner, depth + 1)
@@ -172,6 +196,11 @@ fn members<'a>(schema: &'a Value, name: &str) -> Vec<&'a Value> {
     let patterns = schema.get("patternProperties").and_then(Value::as_object);
     let others = schema.get("additionalProperties").filter(|_| declared.is_none());
     declared.into_iter().chain(patterns.into_iter().flat_map(Map::values)).chain(others).collect()
+}
+
+/// Whether one of these is more than a yes or no to whatever may stand there.
+fn says_something(schemas: &[&Value]) -> bool {
+    schemas.iter().any(|schema| !schema.is_boolean())
 }
 
 fn item(schema: &Value, index: usize) -> Vec<&Value> {
@@ -335,6 +364,19 @@ mod tests {
         }
         let circle = json!({"properties": {"a": {"$ref": "#"}}, "$ref": "#"});
         check(&json!({"a": {"a": {"a": 1}}}), &circle, &json!({"a": {"a": {"a": 1}}}), &[]);
+    }
+
+    #[test]
+    fn under_a_name_that_nobody_knows_nothing_is_shown() {
+        let schema = json!({"properties": {"name": {"type": "string"}, "pin": {"writeOnly": true}, "more": {"properties": {"a": {}}}},
+            "additionalProperties": false});
+        let params = json!({"name": "x", "pin": 1, "pinn": 1234, "more": {"a": 1, "b": 2}});
+        let veiled = veil_unchecked(params.as_object().unwrap(), Some(&schema), &Redactor::default());
+        let expect = json!({"name": "x", "pin": VEIL, "pinn": VEIL, "more": {"a": 1, "b": VEIL}});
+        assert_eq!(veiled.params, Some(expect));
+        assert_eq!(veiled.redacted, ["/more/b", "/pin", "/pinn"]);
+        let known = veil_unchecked(params.as_object().unwrap(), None, &Redactor::default());
+        assert_eq!(known.params, Some(params));
     }
 
     #[test]

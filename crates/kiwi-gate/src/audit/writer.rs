@@ -183,6 +183,7 @@ impl Writer {
     }
 
     fn write(&mut self, group: &mut [Item]) -> Result<(), String> {
+        self.reach_anchor()?;
         self.refresh()?;
         let draft = self.draft(group)?;
         if draft.kept.is_empty() {
@@ -486,6 +487,12 @@ impl Writer {
         Ok(())
     }
 
+    /// Finds out now whether the anchor can be written, and not when it is: that is after the effects it vouches for.
+    fn reach_anchor(&self) -> Result<(), String> {
+        let Some(anchor) = &self.place.anchor else { return Ok(()) };
+        open_anchor(anchor).map(drop).map_err(|error| unanchored(&error))
+    }
+
     /// Signs, and tells the anchor.
     fn sign(&mut self, n: u64, hash: Option<Digest>) -> Result<Signed, String> {
         if self.key.is_none() {
@@ -497,11 +504,11 @@ impl Writer {
         if let Some(anchor) = &self.place.anchor {
             let line = serde_json::to_string(&signed).map_err(|error| error.to_string())? + "\n";
             let append = || -> std::io::Result<()> {
-                let mut file = fs_err::OpenOptions::new().append(true).create(true).open(anchor)?;
+                let mut file = open_anchor(anchor)?;
                 file.write_all(line.as_bytes())?;
                 file.sync_all()
             };
-            append().map_err(|error| format!("the anchor cannot be written: {error}"))?;
+            append().map_err(|error| unanchored(&error))?;
         }
         Ok(signed)
     }
@@ -540,6 +547,14 @@ impl Drop for Writer {
             let _ = self.sign_off();
         }
     }
+}
+
+fn open_anchor(anchor: &Path) -> std::io::Result<fs_err::File> {
+    fs_err::OpenOptions::new().append(true).create(true).open(anchor)
+}
+
+fn unanchored(error: &std::io::Error) -> String {
+    format!("the anchor cannot be written: {error}")
 }
 
 fn unreadable(why: impl std::fmt::Display) -> String {

@@ -63,7 +63,10 @@ fn refuse_open(container: &ContainerCall, level: Isolation) -> Result<(), Fault>
         return Ok(());
     }
     let why = "a container with a network reaches every host; only `network: none` is held".to_owned();
-    Err(ExecError::SandboxUnavailable { level, why }.fault())
+    let fault = ExecError::SandboxUnavailable { level, why }.fault();
+    Err(fault.with_hint(
+        "set `network: none` in the tool's `config`; a container with a network runs at `standard`",
+    ))
 }
 
 /// A limit that is asked for and not enforced is no limit.
@@ -180,4 +183,22 @@ fn host_path(host: &Text, project: &Path) -> Result<Text, Fault> {
         .with_details(json!({"volume": path.to_string()})));
     }
     Ok(Text::literal(path.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_with_a_network_is_told_to_do_without() {
+        let with = |network: &str| ContainerCall { network: network.into(), ..ContainerCall::default() };
+        for level in [Isolation::Sandboxed, Isolation::Restricted] {
+            let fault = refuse_open(&with("bridge"), level).unwrap_err();
+            assert_eq!(fault.kind, ErrorKind::SandboxUnavailable);
+            let hint = fault.hint.unwrap();
+            assert!(hint.contains("`network: none`") && !hint.contains("bubblewrap"), "{hint}");
+            assert!(refuse_open(&with("none"), level).is_ok());
+        }
+        assert!(refuse_open(&with("bridge"), Isolation::Standard).is_ok());
+    }
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::dispatch::{Dispatch, failed, refused};
+use crate::admission::denied_by;
 use crate::host::Host;
 use crate::permission::Need;
 use crate::stage::{Call, Reply};
@@ -94,7 +95,7 @@ fn reach(level: Isolation, call: &HttpCall) -> Result<Reach, Fault> {
         Isolation::Sandboxed => Some(call.allow_hosts.iter().flatten().chain(&call.declared_hosts).collect()),
         Isolation::Restricted => {
             let message = "isolation level `restricted` has no network, and the tool is a request";
-            return Err(Fault::new(ErrorKind::Denied, message)
+            return Err(denied_by("isolation", message)
                 .with_hint("a request can be made at `sandboxed`, to the hosts its manifest names"));
         }
     };

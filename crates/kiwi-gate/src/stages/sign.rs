@@ -33,7 +33,7 @@ impl Dispatch {
             return Err(Fault::new(ErrorKind::Internal, "there is nothing to sign"));
         };
         let (file, signature) =
-            self.spaces.sign(Path::new(path), integrity).map_err(|error| error.fault())?;
+            self.spaces.sign(Space::Project, Path::new(path), integrity).map_err(|error| error.fault())?;
         let file = file.strip_prefix(&self.project).unwrap_or(&file);
         Ok(json!({"signed": true, "key": signature.key, "signature_file": file}))
     }

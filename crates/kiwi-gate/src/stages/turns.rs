@@ -1,11 +1,12 @@
 //! One call at a time, for tools that say so: by a file lock, so that it holds between processes as well.
 
-use kiwi_model::{ErrorKind, Fault, ToolId};
+use kiwi_model::{Fault, ToolId};
 use kiwi_space::Spaces;
 use std::fs::TryLockError;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::admission::denied_by;
 use crate::request::Cancel;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -39,7 +40,7 @@ impl Turns {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = cancel.fired() => {
-                    return Err(Fault::new(ErrorKind::Denied, format!("the call of `{tool}` was cancelled while it waited for another one")));
+                    return Err(denied_by("turn", format!("the call of `{tool}` was cancelled while it waited for another one")));
                 }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -58,9 +59,6 @@ impl Turns {
 }
 
 fn unavailable(tool: &ToolId, error: &std::io::Error) -> Fault {
-    Fault::new(
-        ErrorKind::Denied,
-        format!("`{tool}` runs one call at a time, and its turn cannot be taken: {error}"),
-    )
-    .with_hint("make `.ai/cache` writable")
+    denied_by("turn", format!("`{tool}` runs one call at a time, and its turn cannot be taken: {error}"))
+        .with_hint("make `.ai/cache` writable")
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::TestEnvironment;
-use crate::support::kernel::{call, kernel, request};
+use crate::support::kernel::{call, host, kernel, kernel_of, request};
 use crate::support::server::Server;
 use crate::support::write;
 use crate::{agent, agent_with, bash, by_agent, policy, trusted};
@@ -46,6 +46,47 @@ fn a_project_is_trusted_before_an_agent_calls_anything_in_it() {
     untrusted("has changed");
     // A person needs no such step.
     assert_eq!(env.run(&["run", "greet"]).code, 0);
+}
+
+#[test]
+fn a_kiwi_that_stays_goes_on_by_no_configuration_that_was_replaced() {
+    let env = trusted();
+    bash(&env, "greet", "", "echo '\"hello\"'");
+    for variables in [&[][..], &[("KIWI_TRUST", "1")]] {
+        let before = kernel_of(host(&env, variables), &env);
+        let call_by = |kernel: &_| call(kernel, by_agent("greet", json!({})));
+        let replaced = || {
+            let outcome = call_by(&before);
+            let (id, reason) = policy(&outcome);
+            assert!(id == "trust" && reason.contains("has changed since this Kiwi began"), "{reason}");
+            assert!(outcome.error.unwrap().hint.unwrap().contains("start it again"));
+        };
+        assert_eq!(call_by(&before).result, "hello");
+        env.write("config/kiwi.toml", "[profiles.mcp.permissions]\ntools = [\"nothing\"]\n");
+        if variables.is_empty() {
+            assert!(policy(&call_by(&before)).1.contains("since it was trusted"));
+            assert_eq!(env.run(&["trust", "add"]).code, 0);
+        }
+        replaced();
+        // Whoever begins now holds to what was added.
+        assert_eq!(policy(&call_by(&kernel_of(host(&env, variables), &env))).0, "permission");
+        // A person is not held by profiles of agents, and asks for nothing that was tightened.
+        assert_eq!(call(&before, request("greet", json!({}))).result, "hello");
+        std::fs::remove_file(env.project().join(".ai/config/kiwi.toml")).unwrap();
+        assert_eq!(env.run(&["trust", "add"]).code, 0);
+        assert_eq!(call_by(&before).result, "hello");
+    }
+}
+
+#[test]
+fn a_change_before_the_first_call_is_a_change_too() {
+    let env = trusted();
+    bash(&env, "greet", "", "echo '\"hello\"'");
+    let kernel = kernel(&env);
+    env.write("config/kiwi.toml", "[profiles.mcp.permissions]\ntools = [\"nothing\"]\n");
+    assert_eq!(env.run(&["trust", "add"]).code, 0);
+    let (id, reason) = policy(&call(&kernel, by_agent("greet", json!({}))));
+    assert!(id == "trust" && reason.contains("has changed since this Kiwi began"), "{reason}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn parameters_are_recorded_without_secrets_and_their_hash_is_over_all() {
     env.write("tools/deploy/tool.yaml", "tool_id: deploy\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: a.sh}\nparameters: {type: object, properties: {pin: {type: integer, writeOnly: true}}}\n");
     env.write("tools/deploy/a.sh", "echo done\n");
     let params = json!({
-        "pin": 4711, "api_key": "hunter-two", "target": "https://me:pass@host/x", "note": "plain",
+        "pin": 4_711_081_547_i64, "api_key": "hunter-two", "target": "https://me:pass@host/x", "note": "plain",
         "list": ["ghp_0123456789abcdefghijABCDEFGHIJ012345"],
     });
     let text = params.to_string();
@@ -172,7 +172,10 @@ fn parameters_are_recorded_without_secrets_and_their_hash_is_over_all() {
     assert_eq!(line["params_hash"], json!(whole));
     for file in files(&env).into_iter().chain([head(&env)]) {
         let text = std::fs::read_to_string(file).unwrap();
-        assert!(!["4711", "hunter", "pass@", "ghp_"].iter().any(|secret| text.contains(secret)), "{text}");
+        assert!(
+            !["4711081547", "hunter", "pass@", "ghp_"].iter().any(|secret| text.contains(secret)),
+            "{text}"
+        );
     }
 }
 
@@ -270,6 +273,68 @@ fn a_disk_that_is_full_refuses_the_call() {
     assert_eq!(findings(&env, 0), Vec::<Value>::new());
     assert_eq!(env.run(&["run", "mark"]).code, 0);
     assert!(env.project().join("ran").exists());
+    assert_eq!(findings(&env, 0), Vec::<Value>::new());
+}
+
+#[test]
+fn a_call_whose_anchor_cannot_be_written_does_not_happen() {
+    let env = used();
+    env.write("tools/mark.sh", "touch ran\n");
+    let folder = env.tmp().join("elsewhere");
+    let anchor = folder.join("anchor");
+    env.write_user("config/kiwi.toml", format!("[audit]\nanchor = {:?}\n", anchor.display().to_string()));
+    let (code, out) = env.json(&["run", "mark"]);
+    let error = &out["error"];
+    assert_eq!((code, &error["details"]["reason"]["policy_id"]), (3, &json!("audit")), "{out:#}");
+    assert!(error["message"].as_str().unwrap().contains(&anchor.display().to_string()), "{out:#}");
+    assert!(error["hint"].as_str().unwrap().contains("`audit.anchor`"), "{out:#}");
+    assert!(!env.project().join("ran").exists());
+    let found = findings(&env, 3);
+    assert_eq!(found[0]["kind"], "anchor");
+    assert!(found[0]["message"].as_str().unwrap().contains("every call is refused"), "{found:?}");
+    std::fs::create_dir(&folder).unwrap();
+    assert!(findings(&env, 3)[0]["message"].as_str().unwrap().ends_with("the next call begins one"));
+    assert_eq!(env.run(&["run", "mark"]).code, 0);
+    assert!(
+        env.project().join("ran").exists() && std::fs::read_to_string(&anchor).unwrap().contains("signature")
+    );
+    assert_eq!(findings(&env, 0), Vec::<Value>::new());
+}
+
+#[test]
+fn a_call_that_cannot_be_planned_is_recorded_with_what_is_known_of_it() {
+    let env = TestEnvironment::new();
+    env.write("tools/deploy/tool.yaml", "tool_id: deploy\nversion: \"1.0.0\"\ntool_type: bash\nexecutor: {entrypoint: a.sh}\nparameters: {type: object, additionalProperties: false, properties: {pin: {type: integer, writeOnly: true}, name: {type: string}}}\n");
+    env.write("tools/deploy/a.sh", "echo done\n");
+    assert_eq!(env.run(&["run", "deploy", "name=x", "pin=4711081547"]).code, 0);
+    let params = json!({"name": "x", "pin": 4_711_081_547_i64, "pinn": 4_712_081_547_i64});
+    let (code, out) = env.json(&["run", "deploy", "--params", &params.to_string()]);
+    assert_eq!((code, &out["error"]["kind"]), (2, &json!("invalid_params")), "{out:#}");
+    let unknown = json!({"text": "hunter-two"});
+    assert_eq!(env.run(&["run", "nosuch", "--params", &unknown.to_string()]).code, 2);
+    let hash =
+        |params: &Value| json!(kiwi_model::Digest::of(kiwi_model::canonical(params).unwrap().as_bytes()));
+    let lines = env.audit();
+    let (entered, failed) = (
+        &lines[0],
+        lines.iter().find(|line| line["event"] == "request" && line["tool"] == "deploy").unwrap(),
+    );
+    let veil = "<redacted>";
+    assert_eq!(failed["params"], json!({"name": "x", "pin": veil, "pinn": veil}));
+    assert_eq!(failed["redacted"], json!(["/pin", "/pinn"]));
+    assert_eq!(failed["params_hash"], hash(&params));
+    assert_eq!(entered["tool"], "deploy");
+    for known in ["tool", "version", "integrity", "chain_hash", "chain"] {
+        assert!(!failed[known].is_null());
+        assert_eq!(failed[known], entered[known], "{known}");
+    }
+    // Whether anything of it is a secret nobody can tell.
+    let nobody = lines.iter().find(|line| line["tool"] == "nosuch").unwrap();
+    assert_eq!((&nobody["params"], &nobody["params_hash"]), (&Value::Null, &hash(&unknown)));
+    for file in files(&env).into_iter().chain([head(&env)]) {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(!["4711081547", "4712081547", "hunter"].iter().any(|secret| text.contains(secret)), "{text}");
+    }
     assert_eq!(findings(&env, 0), Vec::<Value>::new());
 }
 

@@ -149,6 +149,66 @@ fn recorded_calls_are_judged_by_other_rules_and_never_guessed() {
 }
 
 #[test]
+fn what_a_person_said_is_no_change_of_rules() {
+    let env = place();
+    env.write_user("config/kiwi.toml", "[rules]\ndefault = false\n");
+    let ask = |name: &str| {
+        format!(
+            "rule {name} {{ guards {{ $tool == \"say\" -> ask \"may it?\" else -> admit }} effects {{ }} }}"
+        )
+    };
+    env.write("rules/r.kappa", ask("careful"));
+    let id = |out: &Value| out["error"]["details"]["id"].as_str().unwrap().to_owned();
+    // Asked and rejected; asked and approved; asked where nobody is.
+    let rejected = id(&env.json(&["run", "say", "text=a"]).1);
+    assert_eq!(env.run(&["reject", &rejected]).code, 0);
+    assert_eq!(env.run(&["run", "say", "text=a"]).code, 3);
+    let approved = id(&env.json(&["run", "say", "text=b"]).1);
+    assert_eq!(env.run(&["approve", &approved]).code, 0);
+    assert_eq!(env.run(&["run", "say", "text=b"]).code, 0);
+    let unattended = env.command(&["run", "say", "text=c"]).env("CI", "true").output().unwrap();
+    assert_eq!(crate::support::ran(&unattended).code, 3);
+    std::fs::write(env.project().join("same.kappa"), ask("other")).unwrap();
+    for rules in [".ai/rules", "same.kappa"] {
+        let (code, out) = env.json(&["rules", "replay", "--rules", rules]);
+        assert_eq!((code, &out["calls"], &out["unchanged"]), (0, &json!(5), &json!(5)), "{rules}: {out:#}");
+    }
+    std::fs::write(env.project().join("none.kappa"), "rule n { guards { else -> admit } effects { } }")
+        .unwrap();
+    let (_, out) = env.json(&["rules", "replay", "--rules", "none.kappa"]);
+    let changed = out["changed"].as_array().unwrap();
+    assert!(
+        changed.len() == 5 && changed.iter().all(|call| call["before"] == "ask" && call["after"] == "allow"),
+        "{out:#}"
+    );
+}
+
+#[test]
+fn every_denial_says_why_to_whom_and_about_what() {
+    let env = TestEnvironment::new();
+    env.write("tools/echo.yaml", "tool_id: echo\nversion: \"1.0.0\"\ntool_type: api\nconfig: {url: \"http://{a}/echo\"}\nparameters: {type: object, properties: {a: {type: string}}}\n");
+    let denied = |words: &[&str]| {
+        let (code, out) = env.json(&[&["run", "echo", "a=10.0.0.1"], words].concat());
+        let error = &out["error"];
+        assert_eq!((code, error["kind"].as_str()), (3, Some("denied")), "{out:#}");
+        let details = &error["details"];
+        assert_eq!(details["reason"]["kind"], "policy", "{out:#}");
+        assert_eq!(details["reason"]["policy_reason"], error["message"], "{out:#}");
+        assert_eq!((&details["tool"], &details["http_status"]), (&json!("echo"), &json!(403)), "{out:#}");
+        assert!(details["caller"].as_str().unwrap().starts_with("cli:"), "{out:#}");
+        details.clone()
+    };
+    // By the guard of connections, whose own details are kept.
+    let guarded = denied(&[]);
+    assert_eq!(guarded["reason"]["policy_id"], "permission");
+    assert!(
+        guarded.as_object().unwrap().values().any(|fact| fact.to_string().contains("10.0.0.1")),
+        "{guarded:#}"
+    );
+    assert_eq!(denied(&["--isolation", "restricted"])["reason"]["policy_id"], "isolation");
+}
+
+#[test]
 fn a_call_that_asks_waits_for_another_terminal() {
     let env = place();
     env.write("rules/r.kappa", ASK);

@@ -63,6 +63,32 @@ fn a_group_that_does_not_get_into_its_files_is_taken_back() {
 }
 
 #[test]
+fn what_the_anchor_could_not_vouch_for_is_not_written() {
+    let mut ground = Ground::new();
+    let session = Session::start();
+    ground.fill(&[session], 2, 1);
+    let folder = ground.folder.path().join("elsewhere");
+    let anchor = folder.join("anchor");
+    ground.place.anchor = Some(anchor.clone());
+    let said = |ground: &Ground| ground.verify().findings[0].message.clone();
+    let mut writer = ground.writer();
+    for _ in 0..2 {
+        let why = writer.commit(&mut [item(session, 2)]).unwrap_err();
+        assert!(why.contains(&anchor.display().to_string()), "{why}");
+    }
+    assert!(said(&ground).contains("every call is refused"), "{}", said(&ground));
+    std::fs::create_dir_all(&anchor).unwrap();
+    assert!(writer.commit(&mut [item(session, 2)]).is_err(), "a folder is no anchor");
+    assert!(said(&ground).contains("cannot be read"), "{}", said(&ground));
+    std::fs::remove_dir(&anchor).unwrap();
+    assert!(said(&ground).ends_with("the next call begins one"), "{}", said(&ground));
+    writer.commit(&mut [item(session, 2)]).unwrap();
+    drop(writer);
+    ground.holds(3);
+    assert!(std::fs::read_to_string(&anchor).unwrap().contains("signature"));
+}
+
+#[test]
 fn without_a_user_space_every_call_is_refused() {
     let log = super::super::AuditLog::new(None);
     let session = Session::start();

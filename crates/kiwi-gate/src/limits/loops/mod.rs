@@ -137,7 +137,10 @@ impl Hit {
             format!("the session goes round in circles: {} ({} calls)", self.pattern.words(), self.calls);
         Objection::policy(Judge::LoopBrake, POLICY, why)
             .of_kind(ErrorKind::LoopDetected)
-            .with_hint(format!("do something else, or ask for help: {SUGGESTION}"))
+            .with_hint(format!(
+                "{}, and so does a new session; waiting does not. Or ask for help: {SUGGESTION}",
+                self.pattern.way_out()
+            ))
             .with("pattern", self.pattern.as_str())
             .with("calls", self.calls)
             .with("suggestion", SUGGESTION)

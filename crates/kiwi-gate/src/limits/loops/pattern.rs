@@ -46,6 +46,24 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// What ends it.
+    pub(super) const fn way_out(self) -> &'static str {
+        match self {
+            Self::ExactRepeat | Self::NearDuplicate => {
+                "a call of another tool ends it, and unless these have failed, one of this tool that is clearly another"
+            }
+            Self::Cycle => "a call of a tool that is none of these ends it",
+            Self::RepeatedError => {
+                "a call of another tool ends it; this one is let through after that, with any parameters"
+            }
+            Self::Amplification => {
+                "a call of another tool ends it, or one that is no larger than the one before"
+            }
+        }
+    }
+}
+
 /// A loop that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {

@@ -36,6 +36,45 @@ fn check(row: &str, expect: &str) {
     assert_eq!(play(&row.chars().map(call).collect::<Vec<_>>()), expect, "{row}");
 }
 
+/// The sentence of a refused call, and what it says to do.
+fn refusal(verdict: LoopVerdict) -> (String, String) {
+    let LoopVerdict::Denied(objection) = verdict else { panic!("it is not refused: {verdict:?}") };
+    (objection.sentence(), objection.hint.unwrap())
+}
+
+#[test]
+fn a_refusal_says_what_ends_it() {
+    let brake = LoopBrake::new(LoopConfig::default());
+    let session = Session::start();
+    let call = |tool: &str, name: &str| {
+        let Value::Object(params) = json!({"name": name}) else { panic!("parameters are an object") };
+        let judged = brake.judge(session, tool, &params, false);
+        let failed = Ending::failed(&Fault::new(ErrorKind::ToolFailed, "it is closed"));
+        if !matches!(judged.verdict, LoopVerdict::Denied(_)) {
+            brake.ended(session, judged.turn, failed);
+        }
+        judged.verdict
+    };
+    for name in ["apple", "bridge", "candle", "dragon"] {
+        call("t", name);
+    }
+    let (why, hint) = refusal(call("t", "engine"));
+    assert!(why.contains("the same failure"), "{why}");
+    assert!(hint.starts_with("a call of another tool ends it"), "{hint}");
+    assert!(hint.contains("waiting does not") && hint.contains(SUGGESTION), "{hint}");
+    // And it does.
+    assert_eq!(call("other", "x"), LoopVerdict::Clear);
+    assert_eq!(call("t", "engine"), LoopVerdict::Clear);
+    // The same call, and it failed: another one of that tool would be denied as well.
+    for _ in 0..3 {
+        call("same", "apple");
+    }
+    let (why, hint) = refusal(call("same", "apple"));
+    assert!(why.contains("the same call") && hint.contains("unless these have failed"), "{why} {hint}");
+    refusal(call("same", "a quite different thing"));
+    assert_eq!(call("t", "apple"), LoopVerdict::Clear);
+}
+
 #[test]
 fn repeats_and_circles() {
     check("aa", "..");

@@ -120,7 +120,7 @@ impl Judgement<'_> {
         }
         let command = Command::find(written, args.to_vec(), self.setting);
         // By the name it was called, and by the one it has behind links.
-        let mut known = command.called().map(|name| wrapper::of(name, args)).collect::<Vec<_>>();
+        let mut known = command.roles().map(|name| wrapper::of(name, args)).collect::<Vec<_>>();
         known.dedup();
         let mut is_itself = false;
         for runs in known {

@@ -13,6 +13,7 @@ mod scan;
 mod syntax;
 mod variables;
 mod wrapper;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::syntax::Word;
+use super::wrapper::is_many;
 use crate::permission::glob::{Glob, contains};
 use crate::permission::path::{resolve, rooted};
 
@@ -51,6 +52,14 @@ impl Command {
             };
         }
         Self { written: written.to_owned(), names, path, args }
+    }
+
+    /// The names that tell what it does: those it is called by, but the name of a program that is another one under
+    /// each of its names only where it is called by that, or by a name that nobody vouches for.
+    pub fn roles(&self) -> impl Iterator<Item = &str> {
+        let called = self.written.rsplit('/').next().unwrap_or_default();
+        let is_known = self.names.contains(called);
+        self.called().filter(move |name| *name == called || !is_known || !is_many(name))
     }
 
     /// The name it was called by, and the one it has.

@@ -248,6 +248,219 @@ fn wrappers_are_judged_by_what_they_run() {
     }
 }
 
+/// Each with `git` in the place of the command.
+const LOOKED_THROUGH: [&str; 71] = [
+    "flock out/lock git",
+    "flock -n -w 5 out/lock git",
+    "flock out/lock -c 'git x'",
+    "setlock -n out/lock git",
+    "stdbuf -o0 git",
+    "/usr/bin/stdbuf --output=L git",
+    "ionice -c2 git",
+    "ionice -c 2 -n 7 git",
+    "taskset 1 git",
+    "taskset -c 0,1 git",
+    "chrt -o 0 git",
+    "chrt --idle 0 git",
+    "unshare git",
+    "unshare -r -n --fork git",
+    "unshare --user --map-root-user git",
+    "setpriv git",
+    "setpriv --no-new-privs --reuid 1000 git",
+    "setarch x86_64 git",
+    "setarch x86_64 -R git",
+    "setarch -R git",
+    "linux32 git",
+    "linux64 -R git",
+    "i386 git",
+    "x86_64 git",
+    "uname26 git",
+    "prlimit --nofile=100 git",
+    "prlimit --cpu=1 --core git",
+    "dbus-run-session git",
+    "dbus-run-session -- git",
+    "dbus-launch --exit-with-session git",
+    "doas -u nobody git",
+    "fakeroot git",
+    "fakeroot -- git",
+    "eatmydata git",
+    "nocache git",
+    "catchsegv git",
+    "strace git",
+    "strace -f -e trace=file git",
+    "ltrace git",
+    "valgrind --tool=memcheck git",
+    "perf stat git",
+    "perf stat -e cycles -r 5 git",
+    "perf record -g git",
+    "/usr/bin/time -v git",
+    "chpst -n 5 git",
+    "softlimit -m 100 git",
+    "setuidgid nobody git",
+    "envuidgid nobody git",
+    "gosu nobody git",
+    "pgrphack git",
+    "cgexec -g cpu:x git",
+    "numactl --cpunodebind=0 git",
+    "numactl -m 0 git",
+    "choom -n 5 -- git",
+    "choom -n 5 git",
+    "uclampset -m 5 git",
+    "aa-exec -p profile -- git",
+    "toybox git",
+    "busybox git",
+    "busybox.static git",
+    "coreutils git",
+    "unbuffer git",
+    "entr -r git",
+    "rlwrap git",
+    "faketime '2020-01-01' git",
+    "datefudge -s '2020-01-01' git",
+    "torsocks git",
+    "torify git",
+    "proxychains4 -q git",
+    "systemd-inhibit --why=x git",
+    "cpulimit -l 50 -- git",
+];
+
+/// Each with `git` in the place of the command, where it has one.
+const NOT_LOOKED_THROUGH: [&str; 73] = [
+    "chroot / git",
+    "nsenter -t 1 -m git",
+    "bwrap --bind / / git",
+    "firejail git",
+    "proot -r / git",
+    "nsjail -- git",
+    "schroot git",
+    "fakechroot git",
+    "systemd-nspawn git",
+    "su -c 'git x'",
+    "su - root -c 'git x'",
+    "runuser -u nobody -- git",
+    "sg wheel -c 'git x'",
+    "newgrp wheel",
+    "pkexec git",
+    "capsh -- -c 'git x'",
+    "runcon -t x git",
+    "script -qc 'git x' /dev/null",
+    "scriptlive x",
+    "logsave out/x git",
+    "parallel git",
+    "parallel git ::: x",
+    "sem git",
+    "rush 'git x'",
+    "hyperfine 'git x'",
+    "pee 'git x'",
+    "expect -c 'spawn git x'",
+    "socat - EXEC:git",
+    "envdir in git",
+    "chpst -e in git",
+    "argv0 git other",
+    "at now",
+    "batch",
+    "crontab out/x",
+    "systemd-run git",
+    "systemd-run --user --scope git",
+    "start-stop-daemon --start --exec /bin/git",
+    "daemonize /bin/git",
+    "tmux new git",
+    "screen -dm git",
+    "openvt git",
+    "gdb --args git",
+    "gdb -ex 'shell git x'",
+    "rr record git",
+    "ssh host git",
+    "zsh -c 'git x'",
+    "fish -c 'git x'",
+    "tcsh -c 'git x'",
+    "compgen -C 'git x'",
+    "jobs -x git",
+    "ip netns exec x git",
+    "ip net e x git",
+    "ip -batch in/x",
+    "ld.so git",
+    "ld.so --preload in/x.so /bin/git",
+    "/lib64/ld-linux-x86-64.so.2 --library-path in /bin/git",
+    "exec -a git busybox",
+    "busybox $X x",
+    "busybox --unknown git",
+    "coreutils --coreutils-prog=git x",
+    "flock $X git",
+    "flock out/lock -c \"$X\"",
+    "unshare --root=in git",
+    "unshare --wd=in git",
+    "setpriv --reset-env git",
+    "strace -o '|git' git",
+    "strace -E PATH=in git",
+    "valgrind --db-command=git git",
+    "perf stat --pre git git",
+    "perf script record git",
+    "chrt --other git",
+    "taskset $X git",
+    "fakeroot -l in/x.so git",
+];
+
+#[test]
+fn every_wrapper_is_looked_through_or_refused() {
+    let yard = Yard::new();
+    let called = |text: &str| text.split(' ').next().unwrap().rsplit('/').next().unwrap().to_owned();
+    for text in LOOKED_THROUGH {
+        yard.allows(&["*"], text);
+        let said = yard.said(&[&called(text)], |setting| needs_of_text(&text.replace("git", "rm"), setting));
+        assert!(said.iter().any(|said| said.contains("running `rm")), "{text:?}: {said:?}");
+    }
+    for text in NOT_LOOKED_THROUGH {
+        yard.refuses(&["*"], text, "cannot be judged");
+    }
+}
+
+#[test]
+fn what_loads_programs_is_judged_by_the_one_it_loads() {
+    let yard = Yard::new();
+    let rm = yard.root().join("bin/rm");
+    for loader in
+        ["ld.so", "ld-linux.so.2", "ld-2.31.so", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"]
+    {
+        let text = format!("{loader} {} x", rm.display());
+        yard.refuses(&["git"], &text, &format!("running `{}", rm.display()));
+        yard.allows(&["rm"], &text);
+    }
+}
+
+#[test]
+fn a_wrapper_that_changes_rights_must_be_allowed_itself() {
+    let yard = Yard::new();
+    for text in
+        ["unshare git", "setpriv git", "prlimit --core git", "aa-exec git", "strace git", "gosu root git"]
+    {
+        yard.refuses(&["git"], text, "running `");
+    }
+    yard.allows(&["git"], "stdbuf -o0 git; flock out/lock git; taskset 1 git");
+    yard.refuses(&["git"], "flock secret git", "writing");
+    // Told to run nothing, these begin a shell.
+    for text in ["unshare", "unshare -r", "setarch x86_64", "linux32 -R", "fakeroot"] {
+        yard.refuses(&["unshare"], text, "running `sh` is not allowed");
+    }
+}
+
+#[test]
+fn a_program_with_many_names_is_the_one_it_is_called_by() {
+    let yard = Yard::new();
+    for many in ["busybox", "setarch", "coreutils"] {
+        yard.program(&format!("bin/{many}"));
+    }
+    for (many, name) in [("busybox", "head"), ("coreutils", "tail"), ("setarch", "linux32")] {
+        yard.link(&format!("bin/{many}"), &format!("bin/{name}"));
+    }
+    yard.allows(&["head", "tail"], "head rm x; tail rm x");
+    yard.refuses(&["git"], "head git x", "running `head");
+    yard.refuses(&["git"], "tail git x", "running `tail");
+    yard.allows(&["git"], "linux32 git x");
+    // Under a name that nobody vouches for it may be anything.
+    yard.link("bin/coreutils", "project/mine");
+    yard.refuses(&["mine", "coreutils"], "./mine rm x", "running `rm");
+}
+
 #[test]
 fn variables_that_change_what_runs_are_never_set() {
     let yard = Yard::new();

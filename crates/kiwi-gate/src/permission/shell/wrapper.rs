@@ -7,6 +7,7 @@ use super::judge::assigned;
 use super::options::{Spec, operands};
 use super::programs::{git, tar};
 use super::syntax::Word;
+use super::wrappers::{Alone, SETARCH, Wrapper, opaque, wrapper};
 
 /// What a program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,39 +40,36 @@ type Found = Result<Others, String>;
 /// What a program of this name runs.
 pub(super) fn of(name: &str, args: &[Word]) -> Runs {
     let found = match name {
+        name if is_loader(name) => loader(args),
         "env" => env(args),
-        "nice" => plain(
-            args,
-            &Spec { flags: "0123456789", valued: "n", long: &[], long_valued: &["adjustment"] },
-            0,
-        ),
-        "timeout" => {
-            let long = &["foreground", "preserve-status", "verbose"];
-            plain(args, &Spec { flags: "fpv", valued: "ks", long, long_valued: &["kill-after", "signal"] }, 1)
-        }
-        "nohup" | "builtin" => plain(args, &Spec::default(), 0),
-        "setsid" => {
-            plain(args, &Spec { flags: "cfw", long: &["ctty", "fork", "wait"], ..Spec::default() }, 0)
-        }
-        "time" => plain(
-            args,
-            &Spec { flags: "pvq", long: &["portability", "verbose", "quiet"], ..Spec::default() },
-            0,
-        ),
         "command" => command(args),
-        "exec" => plain(args, &Spec { flags: "cl", valued: "a", ..Spec::default() }, 0),
         "sudo" => privileged(args, &Spec { flags: "nHEbSP", valued: "ugprt", ..Spec::default() }),
         "doas" => privileged(args, &Spec { flags: "n", valued: "u", ..Spec::default() }),
         "xargs" => xargs(args),
         "find" => find(args),
         "watch" => watch(args),
-        "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh" => shell(args),
-        "busybox" | "toybox" if args.first().is_some_and(|first| !first.may_be_option()) => {
-            Ok(Others { commands: vec![args.to_vec()], ..Others::default() })
+        "flock" => flock(args),
+        "setlock" => {
+            let rest = operands(args, &Spec { flags: "nNxX", ..Spec::default() });
+            rest.and_then(|rest| locked(rest, command_of))
         }
+        "setarch" => setarch(args),
+        "chrt" => chrt(args),
+        "perf" => perf(args),
+        "entr" => entr(args),
+        "ip" => ip(args),
+        "jobs" if args.iter().any(|word| word.fixed().is_none_or(|text| text.contains('x'))) => {
+            Err("what `jobs` runs is only known when it runs".into())
+        }
+        "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh" | "rbash" | "rksh" | "lksh" | "oksh" | "ksh93"
+        | "yash" | "posh" | "hush" => shell(args),
+        "zsh" | "rzsh" | "fish" | "csh" | "tcsh" | "pwsh" | "nu" | "elvish" | "xonsh" => {
+            foreign_shell(name, args)
+        }
+        name if is_many(name) => many(name, args),
         "ssh" | "rsh" | "mosh" => Err(format!("`{name}` runs its command on another machine")),
         "eval" | "source" | "." | "trap" | "alias" | "unalias" | "fc" | "enable" | "bind" | "complete"
-        | "hash" | "let" | "mapfile" | "readarray" | "shopt" => {
+        | "compgen" | "hash" | "let" | "mapfile" | "readarray" | "shopt" => {
             Err(format!("what `{name}` leads to is only known when it runs"))
         }
         "cd" | "chdir" | "pushd" | "popd" => Ok(Others { itself: true, moves: true, ..Others::default() }),
@@ -81,7 +79,11 @@ pub(super) fn of(name: &str, args: &[Word]) -> Runs {
         "printf" | "test" | "[" => careful(name, args),
         "git" => git(args).map(|()| Others { itself: true, ..Others::default() }),
         "tar" | "gtar" | "bsdtar" => tar(args).map(|()| Others { itself: true, ..Others::default() }),
-        _ => return Runs::Itself,
+        name => match (wrapper(name), opaque(name)) {
+            (Some(wrapper), _) => wrapped(args, wrapper),
+            (None, Some(why)) => Err(format!("`{name}` cannot be looked through: {why}")),
+            (None, None) => return Runs::Itself,
+        },
     };
     match found {
         Ok(others) if others == (Others { itself: true, ..Others::default() }) => Runs::Itself,
@@ -90,11 +92,149 @@ pub(super) fn of(name: &str, args: &[Word]) -> Runs {
     }
 }
 
-/// Options, `skipped` operands, and then a command. Without one it runs nothing.
-fn plain(args: &[Word], spec: &Spec<'_>, skipped: usize) -> Found {
-    let rest = operands(args, spec)?.get(skipped..).unwrap_or_default();
-    let commands = Vec::from_iter((!rest.is_empty()).then(|| rest.to_vec()));
-    Ok(Others { itself: commands.is_empty(), commands, ..Others::default() })
+/// Options, some words, and then a command.
+fn wrapped(args: &[Word], wrapper: &Wrapper) -> Found {
+    let rest = operands(args, &wrapper.options)?.get(wrapper.skipped..).unwrap_or_default();
+    let alone = if wrapper.alone == Alone::Shell { begun_shell() } else { command_of(&[]) };
+    let others = if rest.is_empty() { alone } else { command_of(rest) };
+    Ok(Others { itself: others.itself || wrapper.is_judged, ..others })
+}
+
+/// A command. Without one nothing runs but the program itself.
+fn command_of(words: &[Word]) -> Others {
+    let commands = Vec::from_iter((!words.is_empty()).then(|| words.to_vec()));
+    Others { itself: commands.is_empty(), commands, ..Others::default() }
+}
+
+/// A shell that is told nothing: it reads what it is to do.
+fn begun_shell() -> Others {
+    command_of(&[Word::Fixed("sh".into())])
+}
+
+/// Whether this is the program that loads others, under any of its names: `ld.so`, `ld-linux-x86-64.so.2`, `ld-2.31.so`.
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld") && name.contains(".so")
+}
+
+/// It looks for a program where libraries lie, unless it is told a path.
+fn loader(args: &[Word]) -> Found {
+    let rest = operands(args, &Spec::default())?;
+    let is_path = |word: &Word| word.fixed().is_some_and(|text| text.contains('/'));
+    if rest.first().is_some_and(|first| !is_path(first)) {
+        return Err("which program is loaded is only known when it runs".into());
+    }
+    Ok(command_of(rest))
+}
+
+/// Whether this program is another one under each of its names.
+pub(super) fn is_many(name: &str) -> bool {
+    matches!(name, "toybox" | "coreutils" | "setarch") || name.starts_with("busybox")
+}
+
+/// Called by its own name, it is what its first word says.
+fn many(name: &str, args: &[Word]) -> Found {
+    match args.first() {
+        None => Ok(command_of(&[])),
+        Some(first) if first.may_be_option() => Err(format!("what `{name}` is told to be cannot be told")),
+        Some(_) => Ok(command_of(args)),
+    }
+}
+
+/// A file that is made where it is missing, and then what runs while it is locked.
+fn locked(words: &[Word], run: impl Fn(&[Word]) -> Others) -> Found {
+    let Some((file, rest)) = words.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return Ok(command_of(&[]));
+    };
+    let file = file.fixed().ok_or("which file is locked is only known when it runs")?;
+    let others = run(rest);
+    Ok(Others { writes: vec![file.to_owned()], ..others })
+}
+
+fn flock(args: &[Word]) -> Found {
+    let spec = Spec {
+        flags: "sexnoFu",
+        valued: "wE",
+        long: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
+        long_valued: &["timeout", "wait", "conflict-exit-code"],
+    };
+    let rest = operands(args, &spec)?;
+    let is_text = |word: &Word| matches!(word.fixed(), Some("-c" | "--command"));
+    let Some(at) = rest.get(1).filter(|word| is_text(word)).map(|_| 2) else {
+        return locked(rest, command_of);
+    };
+    let text = rest.get(at).and_then(Word::fixed).ok_or("what `flock` runs is only known when it runs")?;
+    locked(rest, |_| Others { texts: vec![text.to_owned()], ..Others::default() })
+}
+
+/// A kind of machine may stand in front of the options.
+fn setarch(args: &[Word]) -> Found {
+    let is_machine = args.first().is_some_and(|first| !first.may_be_option());
+    let rest = operands(args.get(usize::from(is_machine)..).unwrap_or_default(), &SETARCH)?;
+    Ok(if rest.is_empty() { begun_shell() } else { command_of(rest) })
+}
+
+/// A priority, which newer versions do without for some policies, and a command.
+fn chrt(args: &[Word]) -> Found {
+    let spec = Spec {
+        flags: "abdefiormpRv",
+        valued: "TPD",
+        long: &[
+            "all-tasks",
+            "batch",
+            "deadline",
+            "ext",
+            "fifo",
+            "idle",
+            "other",
+            "rr",
+            "max",
+            "pid",
+            "reset-on-fork",
+            "verbose",
+        ],
+        long_valued: &["sched-runtime", "sched-period", "sched-deadline"],
+    };
+    let is_number = |word: &Word| {
+        word.fixed().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    match operands(args, &spec)?.split_first() {
+        None => Ok(command_of(&[])),
+        Some((first, rest)) if is_number(first) => Ok(command_of(rest)),
+        Some(_) => Err("`chrt` is given no priority".into()),
+    }
+}
+
+fn perf(args: &[Word]) -> Found {
+    let (first, rest) = args.split_first().ok_or("what `perf` runs cannot be told")?;
+    if !matches!(first.fixed(), Some("stat" | "record")) {
+        return Err("what `perf` runs cannot be told".into());
+    }
+    let rest = operands(rest, &Spec { flags: "adgv", valued: "CFer", ..Spec::default() })?;
+    Ok(Others { itself: true, ..command_of(rest) })
+}
+
+/// `/_` stands for the file that changed.
+fn entr(args: &[Word]) -> Found {
+    let rest = operands(args, &Spec { flags: "acdnprz", ..Spec::default() })?;
+    let mark = ["/_".to_owned()];
+    let words: Vec<Word> = rest.iter().map(|word| filled(word, &mark)).collect();
+    Ok(command_of(&words))
+}
+
+/// `ip netns exec` and `ip vrf exec` run a command, and a batch may say so; every word may be shortened.
+fn ip(args: &[Word]) -> Found {
+    let is_odd = |word: &Word| match word {
+        Word::Fixed(text) => {
+            let option = text.trim_start_matches('-');
+            ("exec".starts_with(text.as_str()) && !text.is_empty())
+                || (text.starts_with('-') && !option.is_empty() && "batch".starts_with(option))
+        }
+        Word::Open { prefix, is_split } => *is_split || prefix.is_empty(),
+    };
+    if args.iter().any(is_odd) {
+        return Err("`ip` can be told to run anything".into());
+    }
+    Ok(Others { itself: true, ..Others::default() })
 }
 
 fn env(args: &[Word]) -> Found {
@@ -137,7 +277,7 @@ fn command(args: &[Word]) -> Found {
     if args.first().is_some_and(asks) {
         return Ok(Others::default());
     }
-    plain(args, &Spec { flags: "p", ..Spec::default() }, 0)
+    Ok(command_of(operands(args, &Spec { flags: "p", ..Spec::default() })?))
 }
 
 fn privileged(args: &[Word], spec: &Spec<'_>) -> Found {
@@ -261,6 +401,18 @@ fn shell(args: &[Word]) -> Found {
         Some(text) => Ok(Others { texts: vec![text.to_owned()], ..Others::default() }),
         None => Err("what the shell is told to run is only known when it runs".into()),
     }
+}
+
+/// A shell whose language is not read here. With a script, or told nothing, it is an interpreter.
+fn foreign_shell(name: &str, args: &[Word]) -> Found {
+    let tells = |word: &Word| match word {
+        Word::Fixed(text) => text.starts_with('-') && text.contains(['c', 'C', 'e']),
+        Word::Open { .. } => word.may_be_option(),
+    };
+    if args.iter().any(tells) {
+        return Err(format!("what is said to `{name}` is not read here"));
+    }
+    Ok(Others { itself: true, ..Others::default() })
 }
 
 /// Builtins whose arguments are names of variables.
