@@ -182,7 +182,7 @@ impl Explain for ChainError {
             Self::TooDeep { .. } => Some("take runtimes out of the middle of the chain".into()),
             Self::IntegrityMismatch(list) => Some(
                 if list.iter().flat_map(|it| &it.changes).any(|it| matches!(it, FileChange::Signature(_))) {
-                    "see who changed it; then sign it again with `kiwi run kiwi.sign`, or take the signature away"
+                    "see who changed it; then sign it again with `kiwi tool sign`, or take the signature away"
                 } else {
                     "install it again, or restore the files that changed"
                 }

@@ -1,6 +1,7 @@
 //! Parameters: read from `k=v`, completed with defaults, checked against the schema.
 
 use jsonschema::Validator;
+use kiwi_model::strict_json;
 use serde_json::{Map, Value};
 
 use crate::error::ChainError;
@@ -21,8 +22,8 @@ pub fn read_assignment(schema: Option<&Value>, name: &str, text: &str) -> Value 
             "number" => serde_json::from_str::<Value>(text).ok().filter(Value::is_number),
             "boolean" => text.parse::<bool>().ok().map(Value::from),
             "null" => (text == "null").then_some(Value::Null),
-            "array" => serde_json::from_str::<Value>(text).ok().filter(Value::is_array),
-            "object" => serde_json::from_str::<Value>(text).ok().filter(Value::is_object),
+            "array" => strict_json(text).ok().filter(Value::is_array),
+            "object" => strict_json(text).ok().filter(Value::is_object),
             _ => Some(as_string()),
         };
         if let Some(value) = value {

@@ -286,7 +286,8 @@ impl Search<'_> {
         let Some(bounds) = parent.manifest.child_constraints.get(child.manifest.tool_id.as_str()) else {
             return Ok(());
         };
-        if bounds_violation(bounds, &child.manifest.version).is_none() {
+        // A bound that cannot be read chooses nothing: validation says so.
+        if !is_readable(bounds) || bounds_violation(bounds, &child.manifest.version).is_none() {
             return Ok(());
         }
         let requirement = Requirement {
@@ -350,6 +351,13 @@ pub(crate) fn bounds_violation(bounds: &ChildConstraint, version: &Version) -> O
         }
     }
     None
+}
+
+fn is_readable(bounds: &ChildConstraint) -> bool {
+    [&bounds.min_version, &bounds.max_version]
+        .into_iter()
+        .flatten()
+        .all(|bound| Version::parse(bound).is_ok())
 }
 
 fn bounds_text(bounds: &ChildConstraint) -> String {

@@ -1,6 +1,6 @@
 //! A plan held against what was agreed, and what follows from a difference.
 
-use kiwi_chain::{Difference, Plan};
+use kiwi_chain::{Difference, Field, Plan};
 use kiwi_model::lockfile::{LockEnvironment, LockMode, SUFFIX};
 use kiwi_model::record::LockNote;
 use kiwi_model::{ErrorKind, Explain, Fault, Language, Space, ToolRef, Version};
@@ -48,6 +48,20 @@ impl Agreement {
 }
 
 impl Planned {
+    /// The same plan, and what else differs from its lockfile. All differences are told at once.
+    pub(crate) fn differing(&self, stored: &Stored, environment: Vec<Difference>) -> Self {
+        let mut differences = self.lock.as_ref().map(|lock| lock.differences.clone()).unwrap_or_default();
+        put_in_order(&mut differences, environment);
+        let objection = Some(mismatch(stored, &differences));
+        let lock = Some(Agreement { stored: stored.clone(), differences, twin: None });
+        Self { plan: self.plan.clone(), mode: self.mode, lock, objection }
+    }
+
+    /// The same plan, which what is to be compared speaks against.
+    pub(crate) fn refused(&self, objection: Fault) -> Self {
+        Self { plan: self.plan.clone(), mode: self.mode, lock: self.lock.clone(), objection: Some(objection) }
+    }
+
     /// Whether the chain may run: sound in itself and, where that is demanded, as agreed.
     pub fn require(&self) -> Result<(), Fault> {
         self.plan.require().map_err(|error| error.fault())?;
@@ -83,6 +97,13 @@ pub(crate) fn tell(objection: &Fault) -> String {
     }
 }
 
+/// Puts differences of environments where they are told: behind those of the chain, before the upstream definition.
+pub(crate) fn put_in_order(differences: &mut Vec<Difference>, environment: Vec<Difference>) {
+    let upstream = differences.iter().position(|difference| difference.field == Field::Upstream);
+    let at = upstream.unwrap_or(differences.len());
+    differences.splice(at..at, environment);
+}
+
 /// A lockfile as a person knows it: below the project, or below the home.
 fn shown(stored: &Stored) -> String {
     let home = if stored.scope == Space::User { "~/" } else { "" };
@@ -114,10 +135,40 @@ pub(crate) fn missing(plan: &Plan, ask: &ToolRef, others: &[Version]) -> Fault {
         .with_details(json!({"tool": name, "locked_versions": others}))
 }
 
+/// Something was agreed, for versions that are gone.
+pub(crate) fn outlived(plan: &Plan, ask: &ToolRef, gone: &[Version]) -> Fault {
+    let fault = missing(plan, ask, gone);
+    let hint = format!(
+        "`kiwi lockfile update {}` agrees to what is here now, `kiwi lockfile freeze {}` keeps the old lockfile beside it",
+        ask.id,
+        freeze_argument(ask)
+    );
+    Fault { message: format!("{}, which is not here any more", fault.message), ..fault }.with_hint(hint)
+}
+
 /// As a person would type it: with a requirement only where the call had one.
 fn freeze_argument(ask: &ToolRef) -> String {
     match &ask.requirement {
         None => ask.id.to_string(),
         Some(_) => format!("'{ask}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_told_before_the_upstream_definition() {
+        let difference =
+            |field| Difference { position: None, tool: None, field, name: None, old: None, new: None };
+        let fields = |fields: &[Field]| fields.iter().copied().map(difference).collect::<Vec<_>>();
+        let mut differences = fields(&[Field::Space, Field::Upstream]);
+        put_in_order(&mut differences, fields(&[Field::Interpreter, Field::Package]));
+        let all = [Field::Space, Field::Interpreter, Field::Package, Field::Upstream];
+        assert_eq!(differences, fields(&all));
+        let mut differences = fields(&[Field::Length]);
+        put_in_order(&mut differences, fields(&[Field::Interpreter]));
+        assert_eq!(differences, fields(&[Field::Length, Field::Interpreter]));
     }
 }

@@ -6,7 +6,7 @@ use kiwi_model::lockfile::{LockName, Lockfile};
 use kiwi_model::{ErrorKind, Explain, Fault, ToolId, ToolRef, Version};
 use kiwi_space::Stored;
 
-use crate::agreement::missing;
+use crate::agreement::{missing, put_in_order};
 use crate::kernel::Kernel;
 use crate::planner::Planner;
 use crate::prepare::Preparer;
@@ -26,16 +26,16 @@ impl Kernel {
 }
 
 impl Lockfiles<'_> {
-    /// The lockfile that a call would be held against.
+    /// The lockfile that a call would be held against, or the last one where every version that was agreed is gone.
     pub fn find(&self, ask: &ToolRef) -> Result<Stored, Fault> {
         let planner = self.planner;
         let look = planner.look();
-        match planner.agreed(&look, ask)? {
-            Some(stored) => Ok(stored),
-            None => {
-                Err(missing(&planner.pinned(&look, ask, Pins::none())?, ask, &planner.locked_versions(ask)))
-            }
+        if let Some(stored) = planner.agreed(&look, ask)? {
+            return Ok(stored);
         }
+        let plan = planner.pinned(&look, ask, Pins::none())?;
+        let last = planner.last_agreed(&look, ask, &plan)?;
+        last.ok_or_else(|| missing(&plan, ask, &planner.locked_versions(ask)))
     }
 
     /// Freezes what resolves today, packages installed and all. A chain that could not run is never frozen.
@@ -66,13 +66,14 @@ impl Lockfiles<'_> {
             .ok_or_else(|| Fault::new(ErrorKind::Internal, "a chain without links cannot be frozen"))
     }
 
-    /// How what is here differs from a lockfile: its versions gone or changed, or no longer a chain that may run.
-    pub async fn judge(&self, lock: &Lockfile) -> Result<Vec<Difference>, Fault> {
+    /// How what is here differs from a lockfile: its versions gone or changed, or no longer a chain that may run. The
+    /// packages in it are installed where they are not there yet: nothing else shows that they can still be had.
+    pub async fn judge(&self, lock: &Lockfile, progress: Progress<'_>) -> Result<Vec<Difference>, Fault> {
         let ask = ToolRef::exactly(lock.root.tool_id.clone(), &lock.root.version);
         let (plan, mut differences) = self.planner.by(&self.planner.look(), &ask, lock)?;
         plan.require().map_err(|error| error.fault())?;
         if let Some(agreed) = &lock.environment {
-            differences.extend(self.preparer.judge(&plan, agreed).await?);
+            put_in_order(&mut differences, self.preparer.judge(&plan, agreed, progress).await?);
         }
         Ok(differences)
     }

@@ -9,10 +9,14 @@ use kiwi_space::{SpaceError, Spaces, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::agreement::{Agreement, Planned, mismatch, missing};
+use crate::agreement::{Agreement, Planned, mismatch, missing, outlived};
 use crate::catalogue::Catalogue;
 use crate::look::Look;
 use crate::remembered::Remembered;
+
+/// How many names of lockfiles a call without one looks through for those of other versions. A category that has more
+/// must not slow it down.
+const LOOKED_THROUGH: usize = 2000;
 
 /// Plans calls.
 pub(crate) struct Planner {
@@ -152,9 +156,38 @@ impl Planner {
         });
         let own = own.transpose().map_err(|error| error.fault())?.flatten();
         let lock = own.map(|stored| Agreement { stored, differences: Vec::new(), twin: None });
-        let refuse = lock.is_none() && mode == LockMode::Strict;
-        let objection = refuse.then(|| missing(&plan, ask, &self.locked_versions(ask)));
+        let objection = match (&lock, mode) {
+            (Some(_), _) => None,
+            (None, LockMode::Strict) => Some(missing(&plan, ask, &self.locked_versions(ask))),
+            (None, _) => {
+                let gone = self.gone(seen, ask, &plan, LOOKED_THROUGH);
+                (!gone.is_empty()).then(|| outlived(&plan, ask, &gone))
+            }
+        };
         Ok(Planned { plan, mode, lock, objection })
+    }
+
+    /// The versions of a tool that were agreed and are gone, lowest first; none where one that was agreed is still there.
+    fn gone(&self, seen: &Look<'_>, ask: &ToolRef, plan: &Plan, most: usize) -> Vec<Version> {
+        let Some(leaf) = plan.tools().first() else { return Vec::new() };
+        let agreed = self.spaces().locks().versions(&leaf.category, &ask.id, most);
+        if agreed.is_empty() {
+            return agreed;
+        }
+        let here = versions(seen, &ask.id.clone().into()).unwrap_or_default();
+        if here.iter().any(|candidate| agreed.contains(&candidate.version)) {
+            return Vec::new();
+        }
+        let allowed = |version: &Version| ask.requirement.as_ref().is_none_or(|asked| asked.matches(version));
+        agreed.into_iter().filter(allowed).collect()
+    }
+
+    /// The lockfile of the highest version that was agreed and is gone.
+    pub fn last_agreed(&self, seen: &Look<'_>, ask: &ToolRef, plan: &Plan) -> Result<Option<Stored>, Fault> {
+        let highest = self.gone(seen, ask, plan, usize::MAX).pop();
+        let (Some(leaf), Some(version)) = (plan.tools().first(), highest) else { return Ok(None) };
+        let stored = self.spaces().locks().load(&leaf.category, &ask.id, &version);
+        stored.map_err(|error| error.fault())
     }
 
     /// The alternative with the same chain, where the interpreter matters.

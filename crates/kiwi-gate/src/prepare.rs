@@ -1,18 +1,18 @@
 //! Interpreters, and the language packages of tools: freely, or as agreed.
 
-use kiwi_chain::{Difference, Field, Plan, Tool, compare_environments};
+use kiwi_chain::{Difference, Field, Merged, Plan, Tool, compare_environments};
 use kiwi_exec::{
     Backend, Containers, EngineKind, Environment, Environments, ExecError, Launcher, PinDifference,
     ProgramSearch, Progress, Wanted, Wish,
 };
-use kiwi_model::lockfile::LockEnvironment;
+use kiwi_model::lockfile::{LockEnvironment, LockMode};
 use kiwi_model::{ErrorKind, Explain, Fault, Language, Pin, Space, Version};
-use kiwi_space::{Config, SandboxBackend, Spaces};
+use kiwi_space::{Config, SandboxBackend, Spaces, Stored};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agreement::{Agreement, mismatch};
+use crate::agreement::{Agreement, Planned, mismatch};
 use crate::host::Host;
 
 /// Finds interpreters and prepares what tools require.
@@ -129,17 +129,31 @@ impl Preparer {
         let Some((stored, agreed)) = agreement.environment(interpreter.language, &version) else {
             return self.free(interpreter, progress).await;
         };
-        let here = LockEnvironment::of(interpreter.language, version, agreed.requires.clone());
-        let differences = compare_environments(Some(agreed), Some(&here));
+        let differences = compare_interpreters(agreed, interpreter.language, version);
         if !differences.is_empty() {
-            return Err(mismatch(stored, &differences));
+            let is_told = differences.iter().all(|difference| agreement.differences.contains(difference));
+            let objection = mismatch(stored, &differences);
+            return if is_told { self.free(interpreter, progress).await } else { Err(objection) };
         }
+        match self.install_agreed(interpreter, agreed, progress).await? {
+            Ok(environment) => Ok(environment),
+            Err(differences) => Err(mismatch(stored, &differences)),
+        }
+    }
+
+    /// Installs what was agreed, or says how what can be had differs from it.
+    async fn install_agreed(
+        &self,
+        interpreter: &Interpreter<'_>,
+        agreed: &LockEnvironment,
+        progress: Progress<'_>,
+    ) -> Result<Result<Option<Environment>, Vec<Difference>>, Fault> {
         if agreed.requires.is_empty() {
-            return Ok(None);
+            return Ok(Ok(None));
         }
         match self.install(&self.wish_for(interpreter, &agreed.requires), progress).await {
-            Ok(environment) => Ok(Some(environment)),
-            Err(ExecError::PinsDiffer { differences }) => Err(mismatch(stored, &packages(differences))),
+            Ok(environment) => Ok(Ok(Some(environment))),
+            Err(ExecError::PinsDiffer { differences }) => Ok(Err(packages(differences))),
             Err(error) => Err(error.fault()),
         }
     }
@@ -156,16 +170,90 @@ impl Preparer {
         Ok(Some(LockEnvironment::of(interpreter.language, version, installed.unwrap_or_default())))
     }
 
-    /// How the interpreter differs from the agreed one. Packages are compared where they are installed.
-    pub async fn judge(&self, plan: &Plan, agreed: &LockEnvironment) -> Result<Vec<Difference>, Fault> {
-        let here = match self.interpreter_of(plan).await? {
-            None => LockEnvironment { requires: agreed.requires.clone(), ..LockEnvironment::default() },
-            Some(interpreter) => {
-                let version = self.version(&interpreter).await?;
-                LockEnvironment::of(interpreter.language, version, agreed.requires.clone())
-            }
+    /// How what a runtime has here differs from what was agreed: the interpreter or, where that is the same, what of the
+    /// packages can be had.
+    pub async fn judge(
+        &self,
+        plan: &Plan,
+        agreed: &LockEnvironment,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Difference>, Fault> {
+        let Some(interpreter) = self.interpreter_of(plan).await? else {
+            return Ok(compare_environments(Some(agreed), None));
         };
-        Ok(compare_environments(Some(agreed), Some(&here)))
+        let version = self.version(&interpreter).await?;
+        let differences = compare_interpreters(agreed, interpreter.language, version);
+        if !differences.is_empty() {
+            return Ok(differences);
+        }
+        Ok(self.install_agreed(&interpreter, agreed, progress).await?.err().unwrap_or_default())
+    }
+
+    /// A plan that is held against all of its lockfile that can be judged before anything is installed. What a call whose
+    /// chain needs no interpreter, and whose lockfile names none, is held against is known already.
+    pub async fn completed(&self, planned: Arc<Planned>) -> Arc<Planned> {
+        let Some(lock) = &planned.lock else { return planned };
+        let compared = match planned.plan.merged().ok().and_then(Merged::language) {
+            None => Ok(without_interpreter(lock)),
+            Some(_) => self.with_interpreter(&planned.plan, lock).await,
+        };
+        match compared {
+            Ok(Some((stored, differences))) => Arc::new(planned.differing(&stored, differences)),
+            Err(fault) if planned.mode == LockMode::Strict => Arc::new(planned.refused(fault)),
+            // What cannot be found here, a call says itself when it comes to start it.
+            Ok(None) | Err(_) => planned,
+        }
+    }
+
+    /// How the interpreter differs from the agreed one, and which lockfile says so.
+    async fn with_interpreter(&self, plan: &Plan, lock: &Agreement) -> Result<Option<Differing>, Fault> {
+        if lock.stored.lock.environment.is_none() && lock.twin.is_none() {
+            return Ok(None);
+        }
+        let Some(interpreter) = self.interpreter_of(plan).await? else {
+            return Ok(without_interpreter(lock));
+        };
+        let version = self.version(&interpreter).await?;
+        let Some((stored, agreed)) = lock.environment(interpreter.language, &version) else {
+            return Ok(None);
+        };
+        let differences = compare_interpreters(agreed, interpreter.language, version);
+        Ok((!differences.is_empty()).then(|| (stored.clone(), differences)))
+    }
+
+    /// The same, and how packages that are prepared here differ from those that were agreed. Nothing is installed.
+    pub async fn looked_over(&self, planned: Arc<Planned>) -> Arc<Planned> {
+        let planned = self.completed(planned).await;
+        let Some(lock) = &planned.lock else { return planned };
+        let Ok(Some(interpreter)) = self.interpreter_of(&planned.plan).await else { return planned };
+        let Ok(version) = self.version(&interpreter).await else { return planned };
+        let Some((stored, agreed)) = lock.environment(interpreter.language, &version) else { return planned };
+        if agreed.interpreter(interpreter.language) != Some(&version) {
+            return planned;
+        }
+        let differences = self.compare_prepared(&interpreter, agreed);
+        if differences.is_empty() {
+            return planned;
+        }
+        Arc::new(planned.differing(stored, differences))
+    }
+
+    /// How the packages that a tool asks for, as they are prepared, differ from the agreed ones of the same version. Another
+    /// version says nothing: the agreed one may still be had.
+    fn compare_prepared(&self, interpreter: &Interpreter<'_>, agreed: &LockEnvironment) -> Vec<Difference> {
+        let wish = self.wish_for(interpreter, &agreed.requires);
+        if agreed.requires.is_empty() || self.environments.ready(&wish).ok().flatten().is_some() {
+            return Vec::new();
+        }
+        let named = self.wish(interpreter, Wanted::Named(interpreter.leaf.manifest.requires.clone()));
+        let Some(prepared) = self.environments.ready(&named).ok().flatten() else { return Vec::new() };
+        let is_same =
+            |pin: &&Pin| agreed.requires.iter().any(|it| it.name == pin.name && it.version == pin.version);
+        let here: Vec<Pin> = prepared.installed.iter().filter(is_same).cloned().collect();
+        let named = |pin: &&Pin| here.iter().any(|it| it.name == pin.name);
+        let there: Vec<Pin> = agreed.requires.iter().filter(named).cloned().collect();
+        let of = |requires| LockEnvironment { requires, ..LockEnvironment::default() };
+        compare_environments(Some(&of(there)), Some(&of(here)))
     }
 
     async fn interpreter_of<'p>(&self, plan: &'p Plan) -> Result<Option<Interpreter<'p>>, Fault> {
@@ -210,6 +298,22 @@ impl Preparer {
         self.environments.used(wish, jiff::Timestamp::now().into())?;
         Ok(environment)
     }
+}
+
+/// A lockfile, and how what is here differs from its environment.
+type Differing = (Stored, Vec<Difference>);
+
+/// How the interpreter of a language differs from the agreed one.
+fn compare_interpreters(agreed: &LockEnvironment, language: Language, version: String) -> Vec<Difference> {
+    let here = LockEnvironment::of(language, version, agreed.requires.clone());
+    compare_environments(Some(agreed), Some(&here))
+}
+
+/// What was agreed for a chain that has no interpreter to prepare anything for.
+fn without_interpreter(lock: &Agreement) -> Option<Differing> {
+    let agreed = lock.stored.lock.environment.as_ref()?;
+    let differences = compare_environments(Some(agreed), None);
+    (!differences.is_empty()).then(|| (lock.stored.clone(), differences))
 }
 
 fn is_typescript(path: &str) -> bool {

@@ -65,6 +65,14 @@ impl Spaces {
                 loaded: None,
             });
         }
+        // What a space nearer by may hold must not be answered by one further away. What the system itself defines goes on:
+        // nearly every tool rests on it, and one folder must not break them all.
+        if candidates.is_empty()
+            && !self.system.has(id)
+            && let Some(unreadable) = home.index.closed(&root)
+        {
+            return Err(unreadable);
+        }
         if let Some(first) = candidates.first().filter(|_| id.is_reserved()) {
             return Err(SpaceError::Reserved { id: id.clone(), space, path: path_of(home, first) });
         }

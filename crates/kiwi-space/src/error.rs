@@ -360,6 +360,7 @@ impl Explain for SpaceError {
             Self::Credentials { .. } | Self::KeyOutOfReach { .. } | Self::Exposed { .. } => {
                 ErrorKind::MissingRequirement
             }
+            Self::Unwritable { source, .. } if is_in_the_way(source) => ErrorKind::Usage,
             Self::Unwritable { .. } => ErrorKind::Internal,
         }
     }
@@ -405,7 +406,16 @@ impl Explain for SpaceError {
             Self::BadPath { problem: PathProblem::NotACategory, .. } => {
                 "write names joined by `/`, such as `data/csv`; none may be empty or start with a dot"
             }
-            Self::BadPath { problem: PathProblem::Symlink, .. } => "put a folder in its place",
+            Self::BadPath { problem: PathProblem::Symlink | PathProblem::NotFolder, .. } => {
+                "put a folder in its place"
+            }
+            Self::Unwritable { source, .. } if is_in_the_way(source) => match source.kind() {
+                io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                    "a file lies where a folder belongs: move it away"
+                }
+                _ => "make it writable for you, or work in a folder that is",
+            },
+            Self::Unwritable { .. } => "`kiwi doctor` shows what is missing here",
             Self::TooLarge { .. } => "keep data and dependencies outside the tool",
             Self::MissingModule { .. } => "put the module there, or take it out of `lib_imports`",
             Self::ModuleCollision { .. } => "rename the tool's own file",
@@ -418,10 +428,7 @@ impl Explain for SpaceError {
             }
             Self::Config { .. } => "`kiwi schema config` prints what may stand there",
             Self::NothingThere { .. } => "search finds what there is",
-            Self::BadPath { .. }
-            | Self::Unhashable { .. }
-            | Self::Unreadable { .. }
-            | Self::Unwritable { .. } => return None,
+            Self::BadPath { .. } | Self::Unhashable { .. } | Self::Unreadable { .. } => return None,
         };
         Some(hint.to_owned())
     }
@@ -466,6 +473,17 @@ impl Explain for SpaceError {
             | Self::Exposed { .. } => Value::Null,
         }
     }
+}
+
+/// Whether it is for a person to mend, and no failure of the machine.
+fn is_in_the_way(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists
+    )
 }
 
 /// What changed, the digests of the first changed file in front.

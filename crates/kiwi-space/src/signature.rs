@@ -39,9 +39,14 @@ impl ItemSignature {
 }
 
 impl Spaces {
-    /// Signs an item of the project. A folder has its signature inside, a file beside it.
-    pub fn sign(&self, item: &Path, integrity: &str) -> Result<(PathBuf, ItemSignature), SpaceError> {
-        let home = self.home(Space::Project).ok_or(SpaceError::NoSpace { space: Space::Project })?;
+    /// Signs an item of a space. A folder has its signature inside, a file beside it.
+    pub fn sign(
+        &self,
+        space: Space,
+        item: &Path,
+        integrity: &str,
+    ) -> Result<(PathBuf, ItemSignature), SpaceError> {
+        let home = self.home(space).ok_or(SpaceError::NoSpace { space })?;
         let file = place(&home.folder.join(item));
         if !lies_in(&file, &home.ai) {
             return Err(SpaceError::bad_path(file, PathProblem::LeavesSpace));
@@ -153,7 +158,7 @@ mod tests {
             (".ai/tools/x/deep/tool.yaml", "x/deep/kiwi.sig"),
             (".ai/tools/x/deep", "x/deep/kiwi.sig"),
         ] {
-            let (file, signature) = spaces.sign(Path::new(item), "sha256:00").unwrap();
+            let (file, signature) = spaces.sign(Space::Project, Path::new(item), "sha256:00").unwrap();
             assert_eq!(file, tools.join(expected));
             assert!(signature.is_sound());
             assert!(!ItemSignature { integrity: "sha256:01".into(), ..signature.clone() }.is_sound());
@@ -163,10 +168,10 @@ mod tests {
         let outside = folder.path().join("outside");
         std::fs::create_dir(&outside).unwrap();
         std::os::unix::fs::symlink(&outside, tools.join("away")).unwrap();
-        assert!(spaces.sign(Path::new(".ai/tools/away/t.sh"), "sha256:00").is_err());
+        assert!(spaces.sign(Space::Project, Path::new(".ai/tools/away/t.sh"), "sha256:00").is_err());
         std::fs::write(outside.join("kept"), "as it was").unwrap();
         std::os::unix::fs::symlink(outside.join("kept"), tools.join("two.sh.kiwi.sig")).unwrap();
-        spaces.sign(Path::new(".ai/tools/two.sh"), "sha256:00").unwrap();
+        spaces.sign(Space::Project, Path::new(".ai/tools/two.sh"), "sha256:00").unwrap();
         assert_eq!(std::fs::read_to_string(outside.join("kept")).unwrap(), "as it was");
     }
 }

@@ -25,7 +25,7 @@ fn a_folder_with_a_manifest() {
     ground.write("tools/data/etl/cleaner/deep/kiwi.sig", "an ordinary file");
     let integrity = ground.one("cleaner").integrity;
     let item = ground.ai("tools/data/etl/cleaner");
-    let (file, _) = ground.spaces().sign(&item, &integrity.to_string()).expect("signature");
+    let (file, _) = ground.spaces().sign(Space::Project, &item, &integrity.to_string()).expect("signature");
     assert_eq!(file, item.join("kiwi.sig"));
     let tool = ground.one("cleaner");
     assert_eq!(tool.integrity, integrity);

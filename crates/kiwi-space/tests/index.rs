@@ -10,9 +10,9 @@
 
 mod common;
 
-use common::{Ground, candidates, find, id, manifest};
+use common::{Ground, as_somebody, candidates, find, id, manifest};
 use kiwi_chain::Catalog as _;
-use kiwi_model::Space;
+use kiwi_model::{Explain as _, Space, ToolRef};
 use kiwi_space::{Locations, Spaces};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -251,6 +251,42 @@ fn a_folder_that_cannot_be_read_holds_up_nobody_else() {
         assert_eq!(listed, [false, true]);
     }
     assert!(is_there(&spaces, "y"));
+}
+
+#[test]
+fn what_a_closed_folder_may_hold_is_not_answered_by_another_space() {
+    for closed in [0o000, 0o444] {
+        let ground = Ground::new();
+        ground.write("tools/good/x.sh", "# kiwi: version: \"1.0.0\"\n");
+        ground.write("tools/locked/in/a.sh", "# kiwi: version: \"1.0.0\"\n");
+        ground.write_user("tools/a.sh", "# kiwi: version: \"2.0.0\"\n");
+        let mode = |mode| {
+            let locked = ground.ai("tools/locked");
+            fs::set_permissions(locked, fs::Permissions::from_mode(mode)).expect("mode");
+        };
+        let ask = |name: &str| ToolRef::from(id(name));
+        mode(closed);
+        as_somebody(&ground, || {
+            let spaces = ground.spaces();
+            for _ in 0..2 {
+                for name in ["a", "nowhere"] {
+                    let fault = kiwi_chain::find(&spaces, &ask(name)).expect_err(name).fault();
+                    let told =
+                        fault.message.starts_with("cannot read `") && fault.message.contains("tools/locked");
+                    assert!(told && fault.kind.exit_code() == 2, "{fault}");
+                }
+                // What the project has goes on, and so does what the system brings along.
+                let goes_on = |name| kiwi_chain::find(&spaces, &ask(name)).expect(name).space;
+                assert_eq!((goes_on("x"), goes_on("bash_runtime")), (Space::Project, Space::System));
+            }
+            let listed = spaces.list(Space::Project);
+            let broken: Vec<_> = listed.iter().filter(|listed| listed.result.is_err()).collect();
+            assert!(broken.iter().any(|listed| listed.path.contains("tools/locked")), "{listed:?}");
+        });
+        mode(0o755);
+        let spaces = ground.spaces();
+        assert_eq!(kiwi_chain::find(&spaces, &ask("a")).expect("found").space, Space::Project);
+    }
 }
 
 /// `count` tools in categories of a thousand.

@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{Ground, find};
+use common::{Ground, as_somebody, find};
 use kiwi_model::{ErrorKind, Explain as _, Space};
 use kiwi_space::{Locations, Mode, Outcome, Spaces, scaffold};
 use std::collections::BTreeMap;
@@ -143,4 +143,28 @@ fn configuration_is_read_from_both_spaces() {
     fs::remove_file(ground.ai("config/kiwi.toml")).expect("remove");
     fs::remove_file(&elsewhere).expect("remove");
     assert!(read().is_err(), "a link to nowhere is not an absent file");
+}
+
+#[test]
+fn what_may_not_be_written_is_told_with_a_way_out() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("closed")).expect("folder");
+    let mode = |mode| {
+        for folder in [ground.path().join("closed"), ground.ai("")] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("mode");
+        }
+    };
+    mode(0o555);
+    let refused = as_somebody(&ground, || {
+        let spaces = ground.spaces();
+        [
+            scaffold(&ground.path().join("closed")).expect_err("closed").fault(),
+            spaces.locks().writer(Space::Project).expect_err("closed").fault(),
+        ]
+    });
+    mode(0o755);
+    for fault in refused {
+        assert_eq!((fault.kind, fault.kind.exit_code()), (ErrorKind::Usage, 2), "{fault}");
+        assert_eq!(fault.hint.as_deref(), Some("make it writable for you, or work in a folder that is"));
+    }
 }

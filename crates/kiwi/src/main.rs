@@ -60,11 +60,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Fault> {
 fn usage(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|word| word == "--json");
     if error.use_stderr() && wants_json {
-        let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        printer::fault_json(
-            &Fault::new(ErrorKind::Usage, message).with_hint("`kiwi --help` shows what can be typed"),
-        );
+        let fault = Fault::new(ErrorKind::Usage, sentence(&error.to_string()));
+        printer::fault_json(&fault.with_hint("`kiwi --help` shows what can be typed"));
         return ExitCode::from(ErrorKind::Usage.exit_code());
     }
     let shown = error.print();
@@ -72,4 +69,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         printer::written(shown);
     }
     ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 })
+}
+
+/// What is wrong, on one line: clap names what it speaks of on lines of their own below its first.
+fn sentence(text: &str) -> String {
+    let mut lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let named: Vec<&str> = lines.collect();
+    if named.is_empty() { first.to_owned() } else { format!("{first} {}", named.join(", ")) }
 }

@@ -110,7 +110,9 @@ pub fn fault(fault: &Fault) {
 /// One JSON object, readable.
 pub fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => line(text),
+        // What is cleaned for a terminal loses this character, which JSON does not escape by itself. It stands in strings
+        // only.
+        Ok(text) => line(text.replace('\u{7f}', "\\u007f")),
         Err(error) => eprintln!("{} {error}", paint(BAD, "error:")),
     }
 }

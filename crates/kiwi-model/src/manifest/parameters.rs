@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Either spelling of `parameters`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -40,6 +41,14 @@ pub struct Parameter {
 }
 
 impl ParameterSpec {
+    /// Where the list form names a parameter once more, and which.
+    pub fn repeated(&self) -> Vec<(usize, String)> {
+        let Self::List(list) = self else { return Vec::new() };
+        let mut names = BTreeSet::new();
+        let again = list.iter().enumerate().filter(|(_, parameter)| !names.insert(&parameter.name));
+        again.map(|(index, parameter)| (index, parameter.name.clone())).collect()
+    }
+
     /// The JSON Schema either spelling means. The list form names every parameter, so others are refused.
     pub fn into_schema(self) -> Value {
         let list = match self {

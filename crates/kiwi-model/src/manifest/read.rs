@@ -168,12 +168,9 @@ impl Reader<'_> {
         let isolation = self.isolation(fields.isolation, config.get("isolation"));
         for (child, bounds) in fields.child_constraints.iter().flatten() {
             for bound in [&bounds.min_version, &bounds.max_version].into_iter().flatten() {
+                // No child keeps to it: the chain of each is judged, and invalid.
                 if Version::parse(bound).is_err() {
-                    self.problem(
-                        &pointer("/child_constraints", child),
-                        format!("`{bound}` is not a semantic version"),
-                        None,
-                    );
+                    self.warn(&format!("`child_constraints.{child}`: `{bound}` is not a semantic version"));
                 }
             }
         }
@@ -184,6 +181,13 @@ impl Reader<'_> {
         let requires = fields.requires.take().or(form.requires).unwrap_or_default();
         for slip in fields.parameters.iter().flat_map(advice::parameters) {
             self.warn(&slip);
+        }
+        for (index, name) in fields.parameters.iter().flat_map(super::ParameterSpec::repeated) {
+            self.problem(
+                &format!("/parameters/{index}"),
+                format!("the parameter `{name}` is given twice"),
+                Some("give each parameter once"),
+            );
         }
         let parameters = fields.parameters.take().map(super::ParameterSpec::into_schema);
 

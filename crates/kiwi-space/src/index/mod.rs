@@ -15,6 +15,7 @@ mod watch;
 pub(crate) use scan::Odd;
 
 use kiwi_model::ToolId;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -67,6 +68,15 @@ pub(crate) struct Snapshot {
     spots: Spots,
     found: Mutex<HashMap<ToolId, Arc<[Spot]>>>,
     watch: Watch,
+    /// Folders that could not be looked into when they were last read. Such a folder is read again at every lookup.
+    closed: Vec<Closed>,
+}
+
+/// A folder that cannot be looked into.
+pub(crate) struct Closed {
+    /// From the space's root.
+    path: String,
+    error: Errno,
 }
 
 /// Where the sorted spots are.
@@ -101,6 +111,13 @@ impl Index {
         counters.add(Counter::IndexRebuilds);
         let (snapshot, _) = self.rebuild(root, counters)?;
         Ok(snapshot.find(id).map(|spots| snapshot.items(&spots)).unwrap_or_default())
+    }
+
+    /// Why what the last lookup did not find may be there all the same: a folder that cannot be looked into.
+    pub(crate) fn closed(&self, root: &Root) -> Option<SpaceError> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = current.as_ref()?.closed.first()?;
+        Some(SpaceError::unreadable(root.absolute(&closed.path), closed.error))
     }
 
     /// Every tool, from a fresh look at every folder.
@@ -152,7 +169,7 @@ impl Index {
             before.rows == scanned.rows
                 && matches!(&before.spots, Spots::Memory(spots) if *spots == scanned.spots)
         });
-        let snapshot = Arc::new(Snapshot::new(scanned.rows, Spots::Memory(scanned.spots)));
+        let snapshot = Arc::new(Snapshot::of(scanned.rows, scanned.spots, scanned.closed));
         if !same {
             snapshot.save(root);
         }
@@ -199,7 +216,7 @@ fn refresh(root: &Root, before: Option<&Snapshot>, counters: &Counters) -> Resul
     }
     let scanned = scan(root, known.as_ref().map(|(before, spots)| (*before, spots.as_slice())), counters)?;
     let same = known.is_some_and(|(before, spots)| before.rows == scanned.rows && spots == scanned.spots);
-    let snapshot = Arc::new(Snapshot::new(scanned.rows, Spots::Memory(scanned.spots)));
+    let snapshot = Arc::new(Snapshot::of(scanned.rows, scanned.spots, scanned.closed));
     if !same {
         snapshot.save(root);
     }
@@ -208,7 +225,12 @@ fn refresh(root: &Root, before: Option<&Snapshot>, counters: &Counters) -> Resul
 
 impl Snapshot {
     fn new(rows: Vec<Row>, spots: Spots) -> Self {
-        Self { rows, spots, found: Mutex::default(), watch: Watch::default() }
+        Self { rows, spots, found: Mutex::default(), watch: Watch::default(), closed: Vec::new() }
+    }
+
+    /// What a scan found.
+    fn of(rows: Vec<Row>, spots: Vec<Spot>, closed: Vec<Closed>) -> Self {
+        Self { closed, ..Self::new(rows, Spots::Memory(spots)) }
     }
 
     fn is_current(&self, root: &Root) -> bool {

@@ -1,14 +1,15 @@
 //! Reading category folders: which names in them are tools, which are further categories.
 
 use kiwi_model::ToolId;
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::{Row, Snapshot, Spot};
+use super::{Closed, Row, Snapshot, Spot};
 use crate::counters::{Counter, Counters};
 use crate::error::{PathProblem, SpaceError};
 use crate::kind::{Kind, LIB, MANIFEST, TREES};
@@ -23,6 +24,8 @@ pub(super) struct Scanned {
     pub(super) spots: Vec<Spot>,
     /// Names that look like tools and cannot be one.
     pub(super) odd: Vec<Odd>,
+    /// Folders that cannot be looked into.
+    pub(super) closed: Vec<Closed>,
 }
 
 /// Something among the tools that cannot be one.
@@ -77,7 +80,7 @@ pub(super) fn scan(
             }
         }
     }
-    let found = Scanned { rows: Vec::new(), spots: Vec::new(), odd: Vec::new() };
+    let found = Scanned { rows: Vec::new(), spots: Vec::new(), odd: Vec::new(), closed: Vec::new() };
     let mut scan = Scan { root, counters, known, found };
     let mut pending: Vec<Pending> =
         TREES.iter().map(|tree| Pending { path: (*tree).to_owned(), parent: None }).collect();
@@ -86,6 +89,12 @@ pub(super) fn scan(
     }
     scan.found.spots.sort_unstable();
     Ok(scan.found)
+}
+
+/// The names in a folder, and what they are as far as the folder tells.
+fn names(folder: &OwnedFd) -> Result<Vec<(CString, FileType)>, Errno> {
+    let entry = |entry: Result<DirEntry, Errno>| entry.map(|it| (it.file_name().to_owned(), it.file_type()));
+    Dir::read_from(folder)?.map(entry).collect()
 }
 
 impl Scan<'_> {
@@ -137,26 +146,18 @@ impl Scan<'_> {
         pending: &mut Vec<Pending>,
     ) -> Result<(), SpaceError> {
         self.counters.add(Counter::IndexFolders);
-        let unreadable = |error: Errno| SpaceError::unreadable(self.root.absolute(&path), error);
         let fd = match self.root.open_plain_folder(&path) {
             Ok(fd) => fd,
             // Gone, or replaced, since it was seen; that shows in the stamp of the folder around it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 return if parent.is_some() { Ok(()) } else { self.row(path, None, false).map(|_| ()) };
             }
-            // Perhaps a tool: then this says so to whoever asks for it, and to listings. Others are not held up.
-            Err(_) if parent.is_some() => {
-                let row = self.row(path.clone(), Some(stamp), false)?;
-                self.unreadable(&path, parent.unwrap_or(row));
-                return Ok(());
-            }
-            Err(error) => return Err(unreadable(error)),
+            Err(error) => return self.closed(path, parent, stamp, error),
         };
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&fd).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            names.push((entry.file_name().to_owned(), entry.file_type()));
-        }
+        let names = match names(&fd) {
+            Ok(names) => names,
+            Err(error) => return self.closed(path, parent, stamp, error),
+        };
         if let Some(parent) = parent
             && names.iter().any(|(name, _)| name.to_bytes() == MANIFEST.as_bytes())
         {
@@ -223,11 +224,25 @@ impl Scan<'_> {
         }
     }
 
-    fn unreadable(&mut self, path: &str, row: u32) {
+    /// A folder that cannot be looked into. Perhaps it is a tool: then this says so to whoever asks for it, and to listings.
+    /// Those that are found elsewhere are not held up, unless nothing can be found at all.
+    fn closed(
+        &mut self,
+        path: String,
+        parent: Option<u32>,
+        stamp: Stamp,
+        error: Errno,
+    ) -> Result<(), SpaceError> {
+        let Some(folder) = parent else {
+            return Err(SpaceError::unreadable(self.root.absolute(&path), error));
+        };
+        self.row(path.clone(), Some(stamp), false)?;
         match ToolId::parse(path.rsplit('/').next().unwrap_or_default()) {
-            Ok(id) => self.found.spots.push(Spot { id, folder: row, kind: Kind::Folder }),
-            Err(_) => self.odd(path, b"", PathProblem::Unreadable),
+            Ok(id) => self.found.spots.push(Spot { id, folder, kind: Kind::Folder }),
+            Err(_) => self.odd(&path, b"", PathProblem::Unreadable),
         }
+        self.found.closed.push(Closed { path, error });
+        Ok(())
     }
 
     /// A symlinked folder is a tool if it holds a manifest, which is looked at when it is loaded; it is never a category,

@@ -88,6 +88,25 @@ impl Locks<'_> {
         hashes.filter_map(load).collect()
     }
 
+    /// The versions of a tool that have a lockfile in a category, lowest first, as far as that many names in each scope
+    /// tell. No file is opened.
+    pub fn versions(&self, category: &str, id: &ToolId, most: usize) -> Vec<Version> {
+        let roots = self.homes().filter_map(|home| Root::open(&home.ai).ok().flatten());
+        let names = roots.flat_map(|root| walk::names(&root, category).take(most));
+        // Only the content tells whether this is a prerelease, or an alternative of one.
+        let is_certain =
+            |version: &Version| !version.to_string().rsplit('.').next().is_some_and(is_short_hash);
+        let mut versions: Vec<Version> = names
+            .filter_map(|name| LockName::parse(&name))
+            .filter(|name| name.tool_id == *id)
+            .map(|name| name.version)
+            .filter(is_certain)
+            .collect();
+        versions.sort();
+        versions.dedup();
+        versions
+    }
+
     fn load_named(&self, category: &str, name: &LockName) -> Result<Option<Stored>, SpaceError> {
         check_category(category)?;
         for home in self.homes() {

@@ -3,7 +3,7 @@
 use kiwi_model::lockfile::LockfileError;
 use kiwi_model::{ErrorKind, Explain};
 
-use crate::error::{SpaceError, plain};
+use crate::error::{PathProblem, SpaceError, plain};
 
 /// Why a lockfile cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,15 +19,23 @@ pub enum LockProblem {
         /// What its name and folder are for.
         says: String,
     },
+    /// A folder lies where the file should.
+    #[error("is a folder, not a file")]
+    Folder,
     /// It cannot be opened or read.
     #[error("{0}")]
     Unreachable(String),
 }
 
 impl LockProblem {
-    /// Whether a newer Kiwi wrote it: then it must not be written over.
-    pub(super) fn is_newer(&self) -> bool {
-        matches!(self, Self::Content(LockfileError::Newer(_)))
+    /// Whether nothing may be written over it: what a newer Kiwi wrote, and what is no file at all.
+    pub fn must_stay(&self) -> bool {
+        matches!(self, Self::Content(LockfileError::Newer(_)) | Self::Folder)
+    }
+
+    /// Whether it is somebody's unfinished merge.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Content(LockfileError::Conflict { .. }))
     }
 }
 
@@ -35,6 +43,7 @@ impl From<SpaceError> for LockProblem {
     fn from(error: SpaceError) -> Self {
         Self::Unreachable(match error {
             SpaceError::Unreadable { source, .. } => format!("cannot be read: {}", plain(&source)),
+            SpaceError::BadPath { problem: PathProblem::Folder, .. } => return Self::Folder,
             SpaceError::BadPath { problem, .. } => problem.to_string(),
             other => other.to_string(),
         })
@@ -51,6 +60,9 @@ impl Explain for LockProblem {
             Self::Content(error) => error.hint(),
             Self::Misplaced { .. } => {
                 Some("put it back where it belongs, or remove it; `kiwi lockfile freeze TOOL` makes a new one".into())
+            }
+            Self::Folder => {
+                Some("move the folder away; `kiwi lockfile freeze TOOL` makes a lockfile in its place".into())
             }
             Self::Unreachable(_) => Some(
                 "put a file there that can be read, or remove it; `kiwi lockfile freeze TOOL` makes a new one".into(),

@@ -17,7 +17,7 @@ use crate::root::Root;
 pub(super) struct Found {
     pub(super) key: String,
     pub(super) name: LockName,
-    /// When it was modified; not known of a symlink, whose target has to be opened for that.
+    /// When it was modified; not known of a symlink, whose target has to be opened for that, nor of a folder in its place.
     pub(super) modified: Option<Timestamp>,
 }
 
@@ -44,14 +44,14 @@ pub(super) fn walk(root: &Root) -> Result<Walked, SpaceError> {
         if seen.file.starts_with(TEMPORARY) {
             walked.leftovers.push(join(seen.category, seen.file));
         } else if let Some(name) = LockName::parse(seen.file) {
-            let modified = if seen.kind == FileType::Symlink {
-                None
-            } else {
+            let modified = if seen.kind == FileType::RegularFile {
                 match statat(seen.folder, seen.file, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => Some(time::modified(&stat)),
                     // Gone since it was seen.
                     Err(_) => return ControlFlow::Continue(()),
                 }
+            } else {
+                None
             };
             walked.found.push(Found { key: key_of(seen.category, &name), name, modified });
         }
@@ -61,10 +61,10 @@ pub(super) fn walk(root: &Root) -> Result<Walked, SpaceError> {
 }
 
 /// The names in one folder of the store; none where it cannot be looked into.
-pub(super) fn names(root: &Root, category: &str) -> Vec<String> {
-    let Ok(folder) = root.open_plain_folder(&inside(category)) else { return Vec::new() };
-    let entries = Dir::read_from(&folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect()
+pub(super) fn names(root: &Root, category: &str) -> impl Iterator<Item = String> + use<> {
+    let folder = root.open_plain_folder(&inside(category)).ok();
+    let entries = folder.and_then(|folder| Dir::read_from(&folder).ok()).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
 }
 
 /// Whether there is one lockfile; stops at the first.
@@ -76,7 +76,8 @@ pub(super) fn has_any(root: &Root) -> bool {
     found.map_or(true, |flow| flow.is_break())
 }
 
-/// Visits files, and symlinks to whatever; symlinked folders are not entered, so that the tree has an end.
+/// Visits files, symlinks to whatever, and folders with the name of a lockfile. Symlinked folders are not entered, so
+/// that the tree has an end.
 fn visit(
     root: &Root,
     each: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
@@ -100,12 +101,15 @@ fn visit(
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
                 kind => kind,
             };
+            // A folder with the name of a lockfile is a lockfile that cannot be read.
+            let is_category = kind == FileType::Directory && LockName::parse(file).is_none();
             match kind {
-                FileType::Directory if is_part(file) && may_nest(&category) => {
+                FileType::Directory if is_category && is_part(file) && may_nest(&category) => {
                     pending.push(join(&category, file));
                 }
-                FileType::RegularFile | FileType::Symlink
-                    if each(Seen { folder: &folder, category: &category, file, kind }).is_break() =>
+                FileType::RegularFile | FileType::Symlink | FileType::Directory
+                    if !is_category
+                        && each(Seen { folder: &folder, category: &category, file, kind }).is_break() =>
                 {
                     return Ok(ControlFlow::Break(()));
                 }

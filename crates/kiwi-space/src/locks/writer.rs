@@ -68,8 +68,22 @@ pub struct LockWriter {
 
 impl LockWriter {
     /// Saves a lockfile where its root says it belongs. Keys of the file there that this Kiwi does not know are kept; a
-    /// file there that cannot be read is replaced, unless a newer Kiwi wrote it.
+    /// file there that cannot be read is replaced, unless a newer Kiwi wrote it or it is somebody's unfinished merge.
     pub fn save(&mut self, lock: &Lockfile, slot: Slot) -> Result<Saved, SpaceError> {
+        self.put(lock, slot, |problem| !problem.must_stay() && !problem.is_conflict())
+    }
+
+    /// The same, and an unfinished merge is replaced too: whoever asks for this wants it settled.
+    pub fn replace(&mut self, lock: &Lockfile, slot: Slot) -> Result<Saved, SpaceError> {
+        self.put(lock, slot, |problem| !problem.must_stay())
+    }
+
+    fn put(
+        &mut self,
+        lock: &Lockfile,
+        slot: Slot,
+        may_go: impl FnOnce(&LockProblem) -> bool,
+    ) -> Result<Saved, SpaceError> {
         check_category(&lock.root.category)?;
         let LockRoot { tool_id, version, category, .. } = &lock.root;
         let (tool_id, version) = (tool_id.clone(), version.clone());
@@ -95,8 +109,8 @@ impl LockWriter {
                 }
                 SaveOutcome::Rewritten
             }
-            Err(problem) if problem.is_newer() => return Err(wrong(&self.store, &name, problem)),
-            Err(_) => SaveOutcome::Rewritten,
+            Err(problem) if may_go(&problem) => SaveOutcome::Rewritten,
+            Err(problem) => return Err(wrong(&self.store, &name, problem)),
         };
         let text = lock.to_text();
         if text.len() as u64 > MAX_BYTES {

@@ -95,8 +95,41 @@ fn a_broken_one_is_listed_among_the_others_and_mended_by_saving() {
         assert!(listed[0].problem.is_some() && listed[1].problem.is_none());
         assert_eq!(index(&ground)["lockfiles"].as_object().expect("lines").len(), 1);
     }
-    assert_eq!(save(&ground.spaces(), &lock("data", "a", "1.0.0")).outcome, SaveOutcome::Rewritten);
+    // An unfinished merge is replaced by whoever asks for that, and by nobody else.
+    let mended = lock("data", "a", "1.0.0");
+    let spaces = ground.spaces();
+    let error = spaces.locks().save(Space::Project, &mended, Slot::Default).expect_err("a merge");
+    assert!(error.hint().is_some_and(|hint| hint.contains("`kiwi lockfile update a`")), "{error}");
+    let mut writer = spaces.locks().writer(Space::Project).expect("writer");
+    assert_eq!(writer.replace(&mended, Slot::Default).expect("replaced").outcome, SaveOutcome::Rewritten);
+    writer.finish().expect("finished");
     assert!(entries(&ground).iter().all(|entry| entry.problem.is_none()));
+    // Whatever else cannot be read is replaced by saving.
+    ground.write(FILE, "{");
+    assert_eq!(save(&ground.spaces(), &mended).outcome, SaveOutcome::Rewritten);
+    assert!(entries(&ground).iter().all(|entry| entry.problem.is_none()));
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_lockfile_is_a_broken_one_and_stays() {
+    let ground = Ground::new();
+    created(&ground, "data", "b", "1.0.0");
+    fs::create_dir_all(ground.ai(FILE)).expect("folder");
+    for _ in 0..2 {
+        let listed = entries(&ground);
+        assert_eq!(keys(&listed), ["data/a@1.0.0", "data/b@1.0.0"]);
+        let problem = listed[0].problem.as_ref().expect("broken");
+        assert!(problem.message.ends_with("is a folder, not a file"), "{problem}");
+    }
+    let spaces = ground.spaces();
+    let mut writer = spaces.locks().writer(Space::Project).expect("writer");
+    let made = lock("data", "a", "1.0.0");
+    let refused = [writer.save(&made, Slot::Default), writer.replace(&made, Slot::Default)];
+    for error in refused.map(|refused| refused.expect_err("a folder")) {
+        assert_eq!(error.kind(), ErrorKind::LockfileMismatch);
+        assert!(error.hint().is_some_and(|hint| hint.contains("move the folder away")), "{error}");
+    }
+    assert!(ground.ai(FILE).is_dir());
 }
 
 #[test]

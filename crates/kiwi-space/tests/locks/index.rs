@@ -237,7 +237,7 @@ fn what_is_no_lockfile_is_left_alone() {
     ] {
         ground.write(&format!("lockfiles/{odd}"), "odd");
     }
-    fs::create_dir_all(ground.ai("lockfiles/data/x@1.0.0.lock.json")).expect("folder");
+    fs::create_dir_all(ground.ai("lockfiles/data/x@1.0.lock.json")).expect("folder");
     healed(&ground, &before);
     created(&ground, "data", "z", "1.0.0");
     assert!(ground.ai("lockfiles/README.md").exists() && ground.ai("lockfiles/data/notes.txt").exists());

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use kiwi_gate::{Arguments, Request, Session};
-use kiwi_model::{ErrorKind, Fault, Isolation, Permissions, ToolRef};
+use kiwi_model::{ErrorKind, Fault, Isolation, Permissions, ToolRef, strict_json};
 use kiwi_space::ProfileLayer;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -71,9 +71,10 @@ impl CallArgs {
             }
             None => source.clone(),
         };
-        match serde_json::from_str(&text) {
+        match strict_json(&text) {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err(bad("not a JSON object".into())),
+            Err(error) if error.is_data() => Err(bad(error.to_string())),
             Err(error) => Err(bad(format!("not JSON: {error}"))),
         }
     }

@@ -21,7 +21,8 @@ pub struct Args {
 impl Args {
     /// Shows the chain; an invalid one is shown whole before it is refused.
     pub fn run(self, context: &Context) -> Result<ExitCode, Fault> {
-        let planned = context.kernel.planned(&ToolRef::parse(&self.tool)?, Some(LockMode::Warn))?;
+        let planned =
+            Context::wait(context.kernel.looked_over(&ToolRef::parse(&self.tool)?, Some(LockMode::Warn)))??;
         let plan = &planned.plan;
         let fault = planned.require().err();
         let mut warnings = planned.warnings();

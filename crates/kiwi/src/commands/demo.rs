@@ -119,6 +119,9 @@ impl Stage<'_> {
         self.kiwi(&["run", "count", "text=no longer agreed", "--locked"], 3)?;
         self.kiwi(&["lockfile", "update", "count"], 0)?;
 
+        title("An agent need not know what tools are called: it asks for what it wants done");
+        self.kiwi(&["search", "count the words of a text", "--type", "tool", "--limit", "3"], 0)?;
+
         title("Rules judge every call, arguments included; each denial says which rule and why");
         self.write("rules/team.kappa", RULE)?;
         self.kiwi(&["rules", "check"], 0)?;
@@ -200,9 +203,10 @@ impl Stage<'_> {
         if code == ExitCode::from(expect) {
             return Ok(());
         }
+        let ended = number(code).map_or_else(|| "another exit code".to_owned(), |code| code.to_string());
         Err(Fault::new(
             ErrorKind::Internal,
-            format!("`kiwi {}` ended with {code:?}, not with {expect}", words.join(" ")),
+            format!("`kiwi {}` ended with {ended}, not with {expect}", quoted.join(" ")),
         ))
     }
 
@@ -231,6 +235,11 @@ impl Stage<'_> {
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.folder).unwrap_or(path).display().to_string()
     }
+}
+
+/// An exit code as a shell shows it.
+fn number(code: ExitCode) -> Option<u8> {
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code)
 }
 
 fn title(text: &str) {

@@ -58,6 +58,40 @@ fn an_invalid_chain_is_shown_whole_and_refused() {
 }
 
 #[test]
+fn a_bound_that_cannot_be_read_is_an_issue_of_the_chain() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/rt.yaml",
+        "tool_id: rt\nversion: \"1.0.0\"\ntool_type: runtime\nexecutor: subprocess\nconfig: {command: sh}\n\
+         entrypoint_is_file: true\nvalidation: {child_schemas: [{match: {tool_type: script}, schema: {}}]}\n\
+         child_constraints: {kid: {min_version: \"1.0.0\", max_version: \"2.0\"}}\n",
+    );
+    env.write(
+        "tools/kid/tool.yaml",
+        "tool_id: kid\nversion: \"1.5.0\"\ntool_type: script\nexecutor: rt\nentrypoint: a.sh\n",
+    );
+    env.write("tools/kid/a.sh", "echo hi\n");
+    for words in [&["chain", "kid"][..], &["chain", "kid@^1"]] {
+        let (code, out) = env.json(words);
+        assert_eq!(
+            (code, &out["valid"], &out["error"]["kind"]),
+            (3, &json!(false), &json!("chain_invalid")),
+            "{out:#}"
+        );
+        let issue = "`rt` does not accept this version of `kid`: `2.0` is not a semantic version";
+        assert_eq!(out["issues"], json!([issue]), "{out:#}");
+    }
+    assert_eq!(env.run(&["run", "kid"]).code, 3);
+    let listed = env.run(&["tool", "check", "rt"]);
+    assert!(
+        format!("{}{}", listed.stdout, listed.stderr).contains("`2.0` is not a semantic version"),
+        "{}{}",
+        listed.stdout,
+        listed.stderr
+    );
+}
+
+#[test]
 fn anyone_can_recompute_an_integrity() {
     let env = data_processor();
     for tool in ["data_processor", "python_runtime", "subprocess", "kiwi.info"] {
@@ -197,6 +231,18 @@ fn new_tools_of_every_kind_pass_their_check_and_run() {
             "it overwrote"
         );
     }
+    // Another kind would be another file with the same id.
+    let again = env.run(&["tool", "new", "my_bash"]);
+    assert!(
+        again.code == 2 && again.stderr.contains("`my_bash` is in this project already"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(env.run(&["run", "my_bash", "name=Ada"]).code, 0);
+    let (code, out) = env.json(&["tool", "new", "told"]);
+    assert_eq!((code, &out["status"], &out["tool_id"]), (0, &json!("success"), &json!("told")), "{out:#}");
+    assert!(std::path::Path::new(out["path"].as_str().unwrap()).exists(), "{out:#}");
+    assert_eq!(env.json(&["tool", "new", "told"]).1["error"]["kind"], "usage");
     assert_eq!(env.run(&["tool", "new", "Bad-Name"]).code, 2);
     assert_eq!(env.run(&["tool", "new", "kiwi.mine"]).code, 3);
     assert_eq!(env.run(&["tool", "new", "x", "--category", "../.."]).code, 2);
@@ -263,15 +309,21 @@ fn the_demo_shows_what_really_happens_and_leaves_nothing() {
     let env = TestEnvironment::bare();
     let ran = env.run(&["demo"]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    for part in
-        ["VERIFIED BYTES RUN", "\"kept\": 2", "enter", "exit", "rule `kiwi_permitted`, guard 1 admits"]
-    {
+    for part in [
+        "VERIFIED BYTES RUN",
+        "\"kept\": 2",
+        "enter",
+        "exit",
+        "rule `kiwi_permitted`, guard 1 admits",
+        "Count words",
+    ] {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
     }
     let told = [
         "integrity mismatch for greeter@1.0.0",
         "`greet.sh` changed",
         "rule `no_passwords` rejects it: that is not for shouting",
+        "$ kiwi search",
         "the audit log does not hold",
     ];
     for part in told {
@@ -279,4 +331,44 @@ fn the_demo_shows_what_really_happens_and_leaves_nothing() {
     }
     assert_eq!(std::fs::read_dir(env.tmp()).unwrap().count(), 0);
     assert_eq!(std::fs::read_dir(env.home()).unwrap().count(), 0);
+
+    // Where something is missing, what ended and how is said as a shell would say it.
+    let output = env.command(&["demo"]).env("PATH", "/nonexistent").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("` ended with 3, not with 0"), "{told}");
+    assert!(!told.contains("ExitCode") && told.contains("hint: "), "{told}");
+}
+
+#[test]
+fn every_character_of_a_document_reaches_whoever_reads_json() {
+    let env = TestEnvironment::new();
+    let text = "a\u{7f}b\u{1b}[1mc\u{85}\u{200b}";
+    env.write("tools/odd.sh", "# kiwi: version: 1.0.0\nprintf '{\"a\":\"x\\177y\"}'\n");
+    let manifest = "tool_id: noted\nversion: \"1.0.0\"\ntool_type: bash\nentrypoint: a.sh\nx: [\"a\\u007fb\\u001b[1mc\\u0085\\u200b\"]\n";
+    env.write("tools/noted/tool.yaml", manifest);
+    env.write("tools/noted/a.sh", "echo\n");
+    let (_, out) = env.json(&["tool", "show", "noted"]);
+    assert_eq!(out["manifest"]["x"], json!([text]));
+    assert_eq!(env.json(&["run", "odd"]).1["result"], json!({"a": "x\u{7f}y"}));
+}
+
+#[test]
+fn what_is_missing_on_a_command_line_is_named_in_json_too() {
+    let env = TestEnvironment::new();
+    let told = |words: &[&str]| {
+        let (code, out) = env.json(words);
+        assert_eq!((code, &out["error"]["kind"]), (2, &json!("usage")), "{out:#}");
+        out["error"]["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told(&["run"]), "the following required arguments were not provided: <TOOL>");
+    assert_eq!(told(&["run", "a", "--no-such"]), "unexpected argument '--no-such' found");
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_project_is_told_with_a_way_out() {
+    let env = TestEnvironment::bare();
+    std::fs::write(env.project().join(".ai"), "a file\n").unwrap();
+    let ran = env.run(&["init"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: a file lies where a folder belongs: move it away"), "{}", ran.stderr);
 }

@@ -24,17 +24,9 @@ impl Waiting {
     fn start(env: &TestEnvironment, level: &str) -> Self {
         let mut command = env.command(&["run", "who", "--isolation", level, "--wait"]);
         let mut kiwi = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(kiwi.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
-        let id = said.split("kiwi approve ").nth(1).and_then(|rest| rest.split('`').next()).expect(&said);
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            if let Some((launcher, role, numbers)) = launcher(kiwi.id()) {
-                return Self { kiwi, id: id.to_owned(), launcher, role, numbers };
-            }
-            assert!(Instant::now() < deadline, "no launcher has begun");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let id = asked_under(&mut kiwi);
+        let (launcher, role, numbers) = begun_by(kiwi.id());
+        Self { kiwi, id, launcher, role, numbers }
     }
 
     /// Waits for the end, and returns the exit code and what was printed.
@@ -42,6 +34,26 @@ impl Waiting {
         let mut out = String::new();
         self.kiwi.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         (self.kiwi.wait().unwrap().code(), out.trim_end().to_owned())
+    }
+}
+
+/// What a person is to answer.
+fn asked_under(kiwi: &mut Child) -> String {
+    let mut said = String::new();
+    BufReader::new(kiwi.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    let id = said.split("kiwi approve ").nth(1).and_then(|rest| rest.split('`').next());
+    id.unwrap_or_else(|| panic!("it does not wait: {said}")).to_owned()
+}
+
+/// The launcher of a process, once there is one.
+fn begun_by(parent: u32) -> (String, String, PathBuf) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(found) = launcher(parent) {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "no launcher has begun");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

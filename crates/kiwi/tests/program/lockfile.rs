@@ -269,6 +269,42 @@ fn a_version_that_was_bumped_in_place_moves_its_lockfile() {
 }
 
 #[test]
+fn an_agreed_version_that_is_gone_is_told() {
+    let env = TestEnvironment::new();
+    let tool = env.write("tools/jobs/job.sh", "# kiwi: version: 1.0.0\necho hi\n");
+    ok(&env, &["lock", "job"]);
+    std::fs::write(&tool, "# kiwi: version: 1.1.0\necho hi\n").unwrap();
+    for words in [&["run", "job"][..], &["run", "job", "--dry-run"], &["chain", "job"]] {
+        let (code, out) = env.json(words);
+        let warnings = out["warnings"].as_array().unwrap();
+        assert_eq!((code, warnings.len()), (0, 1), "{words:?}: {out:#}");
+        let warning = warnings[0].as_str().unwrap();
+        assert!(warning.contains("`job@1.1.0` has no lockfile; there is one for 1.0.0"), "{warning}");
+        assert!(warning.contains("`kiwi lockfile update job`"), "{warning}");
+    }
+    assert_eq!(env.json(&["run", "job", "--lock", "off"]).1["warnings"], json!([]));
+    assert_eq!(env.json(&["run", "job", "--strict"]).1["error"]["kind"], "lockfile_missing");
+    let diff = ok(&env, &["lockfile", "diff", "job"]);
+    assert!(diff.contains("link 1 `job`: version 1.0.0 → 1.1.0"), "{diff}");
+
+    // A version that is there was agreed: whoever asks for another one gets it.
+    env.install(
+        "job",
+        "1.0.0",
+        &[
+            (
+                "tool.yaml",
+                "tool_id: job\nversion: \"1.0.0\"\ntool_type: bash\ncategory: \
+         jobs\nentrypoint: a.sh\n",
+            ),
+            ("a.sh", "echo old\n"),
+        ],
+    );
+    let (code, out) = env.json(&["run", "job@1.1.0"]);
+    assert_eq!((code, &out["warnings"]), (0, &json!([])), "{out:#}");
+}
+
+#[test]
 fn the_modes_are_as_the_table_says() {
     let env = TestEnvironment::new();
     let tool = env.write("tools/jobs/job.sh", "# kiwi: version: 1.0.0\necho hi\n");
@@ -355,6 +391,18 @@ fn a_lockfile_that_cannot_be_used_is_a_mismatch_with_the_command_that_mends_it()
         assert!(listed.code == 0 && listed.stdout.contains("lockfile_mismatch"), "{name}: {}", listed.stdout);
         let (code, out) = env.json(&["lockfile", "validate", "--strict"]);
         assert_eq!((code, &out["lockfiles"][0]["valid"]), (3, &json!(false)), "{name}: {out:#}");
+        if name == "conflict" {
+            // Somebody's unfinished merge is settled by whoever says so, and not by the way.
+            let (code, out) = env.json(&["lock", "job"]);
+            assert_eq!(
+                (code, &out["errors"][0]["error"]["kind"]),
+                (3, &json!("lockfile_mismatch")),
+                "{out:#}"
+            );
+            let hint = out["errors"][0]["error"]["hint"].as_str().unwrap();
+            assert!(hint.contains("`kiwi lockfile update job`"), "{hint}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
         ok(&env, &["lockfile", "update", "job"]);
         ok(&env, &["run", "job", "--strict"]);
     }
@@ -367,7 +415,45 @@ fn a_lockfile_that_cannot_be_used_is_a_mismatch_with_the_command_that_mends_it()
     for words in [&["lockfile", "update", "job"][..], &["lockfile", "freeze", "job"]] {
         assert_ne!(env.run(words).code, 0, "{words:?}");
     }
+    // Nor is it said that it would be.
+    for words in [&["lockfile", "update", "job"][..], &["lockfile", "update", "job", "--dry-run"]] {
+        let (code, out) = env.json(words);
+        assert_eq!((code, &out["updated"]), (3, &json!([])), "{out:#}");
+        assert_eq!(out["errors"][0]["error"]["kind"], "lockfile_mismatch", "{out:#}");
+        assert!(!env.run(words).stdout.contains("made again"), "{words:?}");
+    }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+    // A folder in its place is a lockfile that cannot be read.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let (code, out) = env.json(&["lockfile", "validate", "--strict"]);
+    assert_eq!((code, &out["checked"], &out["valid"]), (3, &json!(1), &json!(false)), "{out:#}");
+    let (_, out) = env.json(&["lockfile", "list"]);
+    assert!(out.to_string().contains("is a folder, not a file"), "{out:#}");
+    assert_eq!(env.json(&["run", "job", "--strict"]).1["error"]["kind"], "lockfile_mismatch");
+    for words in [&["lockfile", "freeze", "job"][..], &["lockfile", "update", "job"]] {
+        let (code, out) = env.json(words);
+        assert_eq!((code, &out["error"]["kind"]), (3, &json!("lockfile_mismatch")), "{words:?}: {out:#}");
+        assert!(
+            out["error"]["hint"].as_str().unwrap().contains("move the folder away"),
+            "{words:?}: {out:#}"
+        );
+    }
+    std::fs::remove_dir(&path).unwrap();
+    ok(&env, &["lock", "job"]);
+    ok(&env, &["run", "job", "--strict"]);
+}
+
+#[test]
+fn a_category_alone_means_every_tool_in_it() {
+    let env = TestEnvironment::new();
+    for path in ["tools/etl/one.sh", "tools/etl/deep/two.sh", "tools/other/three.sh"] {
+        env.write(path, "# kiwi: version: 1.0.0\necho hi\n");
+    }
+    env.write_user("tools/etl/four.sh", "echo hi\n");
+    ok(&env, &["lockfile", "freeze", "--category", "etl"]);
+    let frozen = ["etl/one@1.0.0", "etl/deep/two@1.0.0", "other/three@1.0.0", "etl/four@0.0.0"];
+    assert_eq!(frozen.map(|name| lockfile(&env, name).exists()), [true, true, false, false]);
 }
 
 #[test]
@@ -656,6 +742,109 @@ fn python_packages_are_pinned_with_their_hashes() {
     // Unless it was agreed as an alternative.
     ok(&env, &["lockfile", "freeze", "sixes", "--alternative"]);
     assert_eq!(ok(&env, &["run", "sixes", "--locked"]).trim(), version);
+}
+
+#[test]
+fn pinned_packages_that_cannot_be_had_do_not_hold() {
+    let env = TestEnvironment::new();
+    env.write(
+        "tools/data/sixes.py",
+        "# kiwi: requires: [six]\nimport six\ndef execute():\n    return six.__version__\n",
+    );
+    ok(&env, &["lock", "sixes"]);
+    ok(&env, &["lockfile", "validate", "sixes", "--strict"]);
+    let path = lockfile(&env, "data/sixes@0.0.0");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let pin = read(&path)["environment"]["requires"][0].as_str().unwrap().to_owned();
+    let (version, _) = pin.split_once(' ').unwrap();
+
+    let zeros = format!("{version} sha256:{}", "0".repeat(64));
+    std::fs::write(&path, text.replace(&pin, &zeros)).unwrap();
+    for words in [&["lockfile", "validate", "sixes", "--strict"][..], &["chain", "sixes"]] {
+        let (_, out) = env.json(words);
+        let lock = if words[0] == "chain" { &out["lockfile"] } else { &out["lockfiles"][0] };
+        let difference = &lock["differences"][0];
+        assert_eq!(
+            (&difference["field"], &difference["name"]),
+            (&json!("package"), &json!("six")),
+            "{out:#}"
+        );
+    }
+    assert_eq!(env.run(&["lockfile", "validate", "sixes", "--strict"]).code, 3);
+    assert_eq!(env.run(&["run", "sixes", "--strict"]).code, 3);
+    assert!(ok(&env, &["chain", "sixes"]).contains("sixes@0.0.0.lock.json ✗"));
+
+    std::fs::write(&path, text.replace(&pin, "six==0.0.99")).unwrap();
+    let (code, out) = env.json(&["lockfile", "validate", "sixes", "--strict"]);
+    assert_eq!((code, &out["valid"]), (3, &json!(false)), "{out:#}");
+    assert!(out["lockfiles"][0]["error"]["message"].as_str().unwrap().contains("six==0.0.99"), "{out:#}");
+
+    // Another version that can be had holds, whatever is prepared.
+    std::fs::write(&path, text.replace(&pin, "six==1.15.0")).unwrap();
+    assert_eq!(env.json(&["chain", "sixes"]).1["lockfile"]["differences"], json!([]));
+    ok(&env, &["lockfile", "validate", "sixes", "--strict"]);
+}
+
+#[test]
+fn the_interpreter_is_told_with_all_that_differs() {
+    let env = TestEnvironment::new();
+    let tool = env.write("tools/jobs/p.py", "__version__ = \"1.0.0\"\ndef execute():\n    return 1\n");
+    env.write("tools/jobs/b.sh", "# kiwi: version: 1.0.0\necho hi\n");
+    ok(&env, &["lock", "p", "b"]);
+    let fields = |differences: &Value| -> Vec<String> {
+        let differences = differences.as_array().unwrap_or_else(|| panic!("{differences:#}"));
+        differences.iter().map(|it| it["field"].as_str().unwrap().to_owned()).collect()
+    };
+    let refused = |words: &[&str]| {
+        let (code, out) = env.json(words);
+        assert_eq!((code, &out["error"]["kind"]), (3, &json!("lockfile_mismatch")), "{words:?}: {out:#}");
+        fields(&out["error"]["details"]["differences"])
+    };
+    let warned = |words: &[&str]| {
+        let (code, out) = env.json(words);
+        assert_eq!((code, out["warnings"].as_array().unwrap().len()), (0, 1), "{words:?}: {out:#}");
+        out["warnings"][0].as_str().unwrap().to_owned()
+    };
+    let path = lockfile(&env, "jobs/p@1.0.0");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let python = read(&path)["environment"]["python"].as_str().unwrap().to_owned();
+    std::fs::write(&path, text.replace(&format!("\"{python}\""), "\"3.1.4\"")).unwrap();
+    let line = format!("python 3.1.4 → {python}");
+    for words in [&["run", "p"][..], &["run", "p", "--dry-run"], &["chain", "p"]] {
+        assert!(warned(words).contains(&line), "{words:?}");
+    }
+    for words in [&["run", "p", "--strict"][..], &["run", "p", "--strict", "--dry-run"]] {
+        assert_eq!(refused(words), ["interpreter"], "{words:?}");
+    }
+    assert_eq!(fields(&env.json(&["chain", "p"]).1["lockfile"]["differences"]), ["interpreter"]);
+    assert!(ok(&env, &["chain", "p"]).contains("p@1.0.0.lock.json ✗"));
+
+    // With a file that changed: all at once, and one warning.
+    std::fs::write(&tool, "__version__ = \"1.0.0\"\ndef execute():\n    return 2\n").unwrap();
+    let all = ["integrity", "file", "interpreter"];
+    for words in [&["run", "p", "--strict"][..], &["run", "p", "--strict", "--dry-run"]] {
+        assert_eq!(refused(words), all, "{words:?}");
+    }
+    let warning = warned(&["run", "p"]);
+    assert!(warning.contains("file `p.py`") && warning.contains(&line), "{warning}");
+    assert_eq!(fields(&env.json(&["chain", "p"]).1["lockfile"]["differences"]), all);
+    assert_eq!(fields(&env.json(&["lockfile", "validate", "p"]).1["lockfiles"][0]["differences"]), all);
+
+    // A tool that has no interpreter to prepare anything for.
+    let path = lockfile(&env, "jobs/b@1.0.0");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(
+        &path,
+        text.replacen(
+            "\"resolved_chain\"",
+            "\"environment\": {\"python\": \"3.9.1\"},\n  \"resolved_chain\"",
+            1,
+        ),
+    )
+    .unwrap();
+    assert_eq!(refused(&["run", "b", "--strict"]), ["interpreter"]);
+    assert!(warned(&["run", "b"]).contains("python 3.9.1 → none"));
+    assert_eq!(fields(&env.json(&["chain", "b"]).1["lockfile"]["differences"]), ["interpreter"]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod run_storm;
 mod search;
 mod search_storm;
 mod secrets;
+mod sign;
 mod tamper;
 mod typescript;
 mod validators;

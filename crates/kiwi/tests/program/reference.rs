@@ -3,7 +3,7 @@
 use crate::support::TestEnvironment;
 use std::fmt::Write;
 
-const COMMANDS: [&str; 95] = [
+const COMMANDS: [&str; 96] = [
     "",
     "init",
     "run",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 95] = [
     "tool show",
     "tool new",
     "tool check",
+    "tool sign",
     "search",
     "index",
     "index status",

@@ -192,6 +192,21 @@ fn parameters_come_from_everywhere() {
         (code, &twice["error"]["kind"], &twice["error"]["message"]),
         (2, &json!("invalid_params"), &json!("`n` is given twice"))
     );
+    for text in [r#"{"n": 1, "n": 2}"#, r#"{"n": 1, "s": {"a": 1, "a": 2}}"#] {
+        let (code, twice) = env.json(&["run", "echo", "--params", text]);
+        assert_eq!((code, &twice["error"]["kind"]), (2, &json!("invalid_params")), "{twice:#}");
+        assert!(twice["error"]["message"].as_str().unwrap().contains("is given twice"), "{twice:#}");
+    }
+    env.write(
+        "tools/twice.sh",
+        "# kiwi: version: 1.0.0\n# kiwi: parameters: [{name: n}, {name: m}, {name: n, type: integer}]\ncat\n",
+    );
+    let (code, twice) = env.json(&["run", "twice", "n=1"]);
+    assert_eq!((code, &twice["error"]["kind"]), (2, &json!("invalid_manifest")), "{twice:#}");
+    assert!(
+        twice["error"]["message"].as_str().unwrap().contains("the parameter `n` is given twice"),
+        "{twice:#}"
+    );
 }
 
 #[test]

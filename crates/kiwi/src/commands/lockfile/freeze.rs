@@ -17,12 +17,12 @@ const BATCH: usize = 256;
 #[group(skip)]
 pub struct Args {
     /// Which tools, and after `@` the versions that will do.
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "category"])]
     tools: Vec<String>,
     /// Every tool of the scope's own space.
     #[arg(long, conflicts_with = "tools")]
     all: bool,
-    /// Only tools of this category, and of those below it.
+    /// Only tools of this category, and of those below it; all of them where none is named.
     #[arg(long, short, value_name = "CATEGORY")]
     category: Option<String>,
     /// Whose lockfile: the project's where there is one, else the user's.
@@ -71,14 +71,16 @@ impl Args {
                     Err(fault) => failed.push((target.to_string(), fault)),
                 }
             }
-            done.extend(self.save(context, scope, slot, &frozen)?);
+            let (saved, refused) = self.save(context, scope, slot, &frozen)?;
+            done.extend(saved);
+            failed.extend(refused);
         }
         Ok(self.conclude(&done, &failed))
     }
 
     /// The tools that are meant, and those that cannot even be read.
     fn targets(&self, context: &Context, scope: Space) -> Result<(Vec<Target>, Vec<Failure>), Fault> {
-        if !self.all {
+        if !self.tools.is_empty() {
             let asked = self.tools.iter().map(|tool| ToolRef::parse(tool).map(Target::Asked));
             return Ok((asked.collect::<Result<_, _>>()?, Vec::new()));
         }
@@ -120,21 +122,27 @@ impl Args {
         scope: Space,
         slot: Slot,
         frozen: &[Lockfile],
-    ) -> Result<Vec<Value>, Fault> {
+    ) -> Result<(Vec<Value>, Vec<Failure>), Fault> {
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
         if frozen.is_empty() {
-            return Ok(Vec::new());
+            return Ok((done, failed));
         }
         let locks = context.kernel.spaces().locks();
         let mut writer = locks.writer(scope).map_err(|error| error.fault())?;
-        let mut done = Vec::new();
         for lock in frozen {
-            let saved = writer.save(lock, slot).map_err(|error| error.fault())?;
+            let (id, version) = (&lock.root.tool_id, &lock.root.version);
+            let saved = match writer.save(lock, slot) {
+                Ok(saved) => saved,
+                Err(refused) => {
+                    failed.push((format!("{id}@{version}"), refused.fault()));
+                    continue;
+                }
+            };
             let outcome = match saved.outcome {
                 SaveOutcome::Created => "created",
                 SaveOutcome::Rewritten => "rewritten",
                 SaveOutcome::Unchanged => "unchanged",
             };
-            let (id, version) = (&lock.root.tool_id, &lock.root.version);
             if !self.json {
                 let style = if saved.outcome == SaveOutcome::Unchanged { DIM } else { GOOD };
                 let name = paint(BOLD, format!("{id}@{version}"));
@@ -146,7 +154,7 @@ impl Args {
             }));
         }
         writer.finish().map_err(|error| error.fault())?;
-        Ok(done)
+        Ok((done, failed))
     }
 
     fn conclude(&self, done: &[Value], failed: &[Failure]) -> ExitCode {

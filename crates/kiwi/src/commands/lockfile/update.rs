@@ -1,7 +1,7 @@
 use kiwi_chain::{Difference, compare};
 use kiwi_model::lockfile::Lockfile;
 use kiwi_model::{Explain as _, Fault, Space};
-use kiwi_space::{LockEntry, Slot};
+use kiwi_space::{LockEntry, Slot, SpaceError};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -78,8 +78,15 @@ impl Args {
 
 impl Preview {
     fn add(&mut self, context: &Context, entry: LockEntry) -> Result<(), Fault> {
-        let locks = context.kernel.spaces().locks();
-        let old = locks.open(&entry).ok().map(|stored| stored.lock);
+        let old = match context.kernel.spaces().locks().open(&entry) {
+            Ok(stored) => Some(stored.lock),
+            Err(SpaceError::Lockfile { path, tool, problem }) if problem.must_stay() => {
+                let refused = SpaceError::Lockfile { path, tool, problem };
+                self.failed.push((entry.key, refused.fault()));
+                return Ok(());
+            }
+            Err(_) => None,
+        };
         let renew = context.kernel.lockfiles();
         let renewed = Context::wait(renew.renew(&entry.name, old.as_ref(), &|line| printer::note(line)))?;
         match (renewed, &old) {
@@ -112,7 +119,7 @@ fn write<'c>(
     let mut writer = locks.writer(scope).map_err(|error| error.fault())?;
     for change in changes {
         let slot = if change.entry.name.alternative.is_some() { Slot::Alternative } else { Slot::Default };
-        let saved = writer.save(&change.new, slot).map_err(|error| error.fault())?;
+        let saved = writer.replace(&change.new, slot).map_err(|error| error.fault())?;
         // Another version, category or chain has another name; the old one was replaced, not joined.
         if !saved.path.ends_with(&change.entry.path) {
             writer.remove(&change.entry.key).map_err(|error| error.fault())?;

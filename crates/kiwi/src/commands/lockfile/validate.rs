@@ -78,7 +78,10 @@ fn judge(context: &Context, entry: LockEntry) -> Result<Verdict, Fault> {
         return Ok(Verdict { entry, differences: Vec::new(), fault: Some(fault) });
     }
     let judged = match context.kernel.spaces().locks().open(&entry) {
-        Ok(stored) => Context::wait(context.kernel.lockfiles().judge(&stored.lock))?,
+        Ok(stored) => {
+            let progress = |line: &str| printer::note(line);
+            Context::wait(context.kernel.lockfiles().judge(&stored.lock, &progress))?
+        }
         Err(error) => Err(error.fault()),
     };
     let (differences, fault) = match judged {

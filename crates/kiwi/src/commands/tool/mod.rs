@@ -8,6 +8,7 @@ pub mod check;
 mod list;
 pub mod new;
 mod show;
+mod sign;
 
 /// Everything in some spaces, nearest first.
 pub fn everything(context: &Context, spaces: &[Space]) -> Vec<(Space, Listed)> {
@@ -17,7 +18,7 @@ pub fn everything(context: &Context, spaces: &[Space]) -> Vec<(Space, Listed)> {
         .collect()
 }
 
-/// List, show, make and check tools.
+/// List, show, make, check and sign tools.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -30,6 +31,7 @@ enum Command {
     Show(show::Args),
     New(new::Args),
     Check(check::Args),
+    Sign(sign::Args),
 }
 
 impl Args {
@@ -39,7 +41,8 @@ impl Args {
             Command::List(args) => args.json,
             Command::Show(args) => args.json,
             Command::Check(args) => args.json,
-            Command::New(_) => false,
+            Command::New(args) => args.json,
+            Command::Sign(args) => args.json,
         }
     }
 
@@ -50,6 +53,7 @@ impl Args {
             Command::Show(args) => args.run(context),
             Command::New(args) => args.run(context),
             Command::Check(args) => Ok(args.run(context)),
+            Command::Sign(args) => args.run(context),
         }
     }
 }

@@ -1,4 +1,6 @@
-use kiwi_model::{ErrorKind, Fault, ToolId};
+use kiwi_chain::Catalog as _;
+use kiwi_model::{ErrorKind, Fault, Space, ToolId};
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +19,9 @@ pub struct Args {
     /// The folder below `.ai/tools/`.
     #[arg(long, default_value = "", hide_default_value = true)]
     category: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -55,9 +60,27 @@ impl Args {
         let folder: PathBuf = root.join(".ai").join("tools").join(&self.category);
         let (extension, text) = template(self.kind, &id);
         let path = folder.join(format!("{id}.{extension}"));
+        require_free(context, &id)?;
         create(&path, &text)?;
-        printer::note(format!("  {} {}\n\nTry: kiwi run {id} name=you", mark(true), path.display()));
+        if self.json {
+            printer::json(&printer::with_status(json!({"tool_id": id, "path": path}), None));
+        } else {
+            printer::note(format!("  {} {}\n\nTry: kiwi run {id} name=you", mark(true), path.display()));
+        }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Two tools with one id in one space would be ambiguous, whatever their files are called.
+fn require_free(context: &Context, id: &ToolId) -> Result<(), Fault> {
+    let spaces = context.kernel.spaces();
+    match spaces.candidates(id, Space::Project)?.first() {
+        Some(there) => Err(Fault::new(
+            ErrorKind::Usage,
+            format!("`{id}` is in this project already: version {}", there.version),
+        )
+        .with_hint(format!("choose another name; `kiwi tool show {id}` says where it is"))),
+        None => Ok(()),
     }
 }
 
