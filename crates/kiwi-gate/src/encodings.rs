@@ -4,8 +4,10 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeSet;
 
-/// Fewer bytes in the middle of other base64 are there by chance.
-const LEAST_INSIDE: usize = 6;
+/// Fewer characters in the middle of other base64 are there by chance.
+const LEAST_INSIDE: usize = 8;
+/// Fewer characters at its beginning.
+const LEAST: usize = 4;
 
 /// What different libraries leave as it is: nothing, the unreserved characters, those and slashes, and what JavaScript
 /// spares.
@@ -22,7 +24,7 @@ pub(crate) fn shapes(text: &str) -> BTreeSet<String> {
         shapes.extend([encoded.replace("%20", "+"), small_codes(&encoded), encoded]);
     }
     for offset in 0..3 {
-        shapes.extend([&STANDARD, &URL_SAFE].into_iter().filter_map(|kind| base64(text, offset, kind)));
+        shapes.extend([&STANDARD, &URL_SAFE].into_iter().flat_map(|kind| base64(text, offset, kind)));
     }
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
     let hex: String = text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
@@ -53,12 +55,17 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// As it stands in base64 that begins so many bytes before it, without the ends that depend on what is around it.
-fn base64(text: &str, offset: usize, kind: &impl base64::Engine) -> Option<String> {
-    let inside = text.as_bytes().get((3 - offset) % 3..)?;
-    let whole = inside.get(..inside.len() / 3 * 3)?;
-    let is_enough = !whole.is_empty() && (offset == 0 || whole.len() >= LEAST_INSIDE);
-    is_enough.then(|| kind.encode(whole))
+/// As it stands in base64 that begins so many bytes before it: at its end, and without the ends that depend on what is around
+/// it.
+fn base64(text: &str, offset: usize, kind: &impl base64::Engine) -> Vec<String> {
+    let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(text.bytes()).collect();
+    let encoded = kind.encode(&bytes);
+    // Six bits each: the first ones have bits of what is before it.
+    let (first, last) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
+    let least = if offset == 0 { LEAST } else { LEAST_INSIDE };
+    let is_enough = last.saturating_sub(first) >= least;
+    let shapes = [encoded.get(first..last), encoded.get(first..), encoded.trim_end_matches('=').get(first..)];
+    shapes.into_iter().flatten().filter(|_| is_enough).map(str::to_owned).collect()
 }
 
 /// The same with small letters in its percent codes.
@@ -119,10 +126,16 @@ mod tests {
     fn base64_is_found_wherever_it_begins() {
         let secret = "planted-S3CRET/value+1";
         let all = shapes(secret);
-        for before in ["", "a", "ab", "abc", "Bearer ", "user:"] {
+        for (before, after) in ["", "a", "ab", "abc", "Bearer ", "user:"]
+            .into_iter()
+            .flat_map(|before| ["", "\n", " after"].map(|after| (before, after)))
+        {
             for kind in [&STANDARD, &URL_SAFE] {
-                let encoded = kind.encode(format!("{before}{secret} after"));
-                assert!(all.iter().any(|shape| encoded.contains(shape.as_str())), "{before}: {encoded}");
+                let encoded = kind.encode(format!("{before}{secret}{after}"));
+                let found =
+                    all.iter().filter(|shape| encoded.contains(shape.as_str())).map(String::len).max();
+                // Every character that has bits of nothing else.
+                assert!(found >= Some(secret.len() * 8 / 6 - 1), "{before}{after}: {encoded} {found:?}");
             }
         }
     }

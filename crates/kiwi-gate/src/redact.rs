@@ -195,7 +195,7 @@ mod tests {
         check("a s3cr3t/value! b", "a [secret:token] b");
         check("s3cr3t/value!-more", "[secret:long]");
         check("?k=s3cr3t%2Fvalue%21&", "?k=[secret:token]&");
-        check("Basic czNjcjN0L3ZhbHVlIQ==", "Basic [secret:token]IQ==");
+        check("Basic czNjcjN0L3ZhbHVlIQ==", "Basic [secret:token]");
         check("abc s3cr3t", "abc s3cr3t");
         let value = serde_json::json!({"s3cr3t/value!": ["x s3cr3t/value!", 1]});
         assert_eq!(redactor.value(value), serde_json::json!({"[secret:token]": ["x [secret:token]", 1]}));

@@ -428,7 +428,10 @@ impl Explain for SpaceError {
             }
             Self::Config { .. } => "`kiwi schema config` prints what may stand there",
             Self::NothingThere { .. } => "search finds what there is",
-            Self::BadPath { .. } | Self::Unhashable { .. } | Self::Unreadable { .. } => return None,
+            Self::Unreadable { .. } => {
+                "what is asked for may lie in there: make it readable for you, or move it away"
+            }
+            Self::BadPath { .. } | Self::Unhashable { .. } => return None,
         };
         Some(hint.to_owned())
     }

@@ -1,7 +1,7 @@
 //! Loading an item of the project or user space.
 
 use kiwi_chain::{Cache, Identity, Tool};
-use kiwi_model::{File, FileEntry, Space, ToolId, Version};
+use kiwi_model::{File, FileEntry, Manifest, Space, ToolId, Version};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ impl Loader<'_> {
             (Err(error), Some(recorded)) => return Err(raw.judge(&recorded, &name(item), error)),
             (Err(error), None) => return Err(error),
         };
-        raw.files.extend(self.modules(item, &raw.path, &meaning.manifest.lib_imports, &own)?);
+        raw.files.extend(self.modules(item, &raw.path, &meaning.manifest, &own)?);
         let identity = evidence.identity();
         if matches!(item, Item::Package { .. }) && identity == Identity::Computed {
             meaning.warnings.push(format!("{} was put there by hand: it has no install record", raw.path));
@@ -185,14 +185,14 @@ impl Loader<'_> {
         &self,
         item: &Item,
         path: &str,
-        names: &[String],
+        manifest: &Manifest,
         own: &[FileEntry],
     ) -> Result<Vec<File>, SpaceError> {
         match item {
-            Item::Tool { .. } => modules(&self.gatherer(), path, names, own),
+            Item::Tool { .. } => modules(&self.gatherer(), path, manifest, own),
             Item::Package { .. } => {
                 let folder = || self.root.absolute(&format!("{}/lib", item.relative()));
-                brings_modules(path, names, own, folder).map(|()| Vec::new())
+                brings_modules(path, &manifest.lib_imports, own, folder).map(|()| Vec::new())
             }
         }
     }
@@ -202,7 +202,7 @@ impl Loader<'_> {
         if tool.manifest.lib_imports.is_empty() {
             return Ok(true);
         }
-        let now = self.modules(item, &key.path, &tool.manifest.lib_imports, &key.files)?;
+        let now = self.modules(item, &key.path, &tool.manifest, &key.files)?;
         let then = tool.files.iter().skip(key.files.len());
         Ok(now.iter().map(|file| &file.entry).eq(then.map(|file| &file.entry)))
     }

@@ -1,6 +1,6 @@
 //! Shared modules: what a tool names in `lib_imports` is hashed into its files, as `lib/…`.
 
-use kiwi_model::{File, FileEntry};
+use kiwi_model::{File, FileEntry, Manifest};
 use std::collections::BTreeMap;
 
 use crate::error::{PathProblem, SpaceError};
@@ -8,17 +8,21 @@ use crate::gather::Gatherer;
 use crate::kind::{LIB, TREES};
 use crate::root::{Entry, is_inside};
 
-/// What a module's name may leave out.
-const EXTENSIONS: [&str; 5] = ["py", "sh", "js", "mjs", "ts"];
+/// What a module's name may leave out, language by language.
+const EXTENSIONS: [&[&str]; 3] = [&["py"], &["sh"], &["js", "mjs", "cjs", "ts", "mts", "cts"]];
 
-/// The modules of a tool that are not among its own files already.
+/// The modules of a tool that are not among its own files already. Of several with one name, the one of the language that the
+/// tool is written in.
 pub(crate) fn modules(
     gatherer: &Gatherer<'_>,
     tool: &str,
-    names: &[String],
+    manifest: &Manifest,
     own: &[FileEntry],
 ) -> Result<Vec<File>, SpaceError> {
     let mut files = BTreeMap::new();
+    let names = &manifest.lib_imports;
+    let entrypoint = manifest.entrypoint.as_deref().unwrap_or(tool);
+    let language = entrypoint.rsplit_once('.').map_or("", |(_, extension)| extension);
     for name in names {
         if !is_inside(name) {
             return Err(SpaceError::BadPath {
@@ -29,7 +33,7 @@ pub(crate) fn modules(
         if is_own(name, own) {
             continue;
         }
-        let found = find(gatherer, name)?;
+        let found = find(gatherer, name, language)?;
         if found.is_empty() {
             let folder = gatherer.root.absolute(&format!("tools/{LIB}"));
             return Err(SpaceError::MissingModule { tool: tool.to_owned(), module: name.clone(), folder });
@@ -46,18 +50,20 @@ pub(crate) fn modules(
 
 /// Whether a tool brings a module along, as an installed package must.
 pub(crate) fn is_own(name: &str, own: &[FileEntry]) -> bool {
-    spellings(name).iter().any(|spelling| {
+    spellings(name, "").iter().any(|spelling| {
         let file = format!("{LIB}/{spelling}");
         let folder = format!("{file}/");
         own.iter().any(|entry| entry.path == file || entry.path.starts_with(&folder))
     })
 }
 
-/// The paths a name can stand for: itself, itself with an extension, and Python's dotted form.
-fn spellings(name: &str) -> Vec<String> {
-    let with_extensions = |stem: &str| EXTENSIONS.map(|extension| format!("{stem}.{extension}"));
+/// The paths a name can stand for: itself, itself with an extension, those of this one's language first, and Python's dotted
+/// form.
+fn spellings(name: &str, language: &str) -> Vec<String> {
+    let mut extensions = EXTENSIONS;
+    extensions.sort_by_key(|known| !known.contains(&language));
     let mut all = vec![name.to_owned()];
-    all.extend(with_extensions(name));
+    all.extend(extensions.concat().into_iter().map(|extension| format!("{name}.{extension}")));
     if name.contains('.') && !name.contains('/') {
         let nested = name.replace('.', "/");
         all.push(nested.clone());
@@ -67,9 +73,9 @@ fn spellings(name: &str) -> Vec<String> {
     all
 }
 
-fn find(gatherer: &Gatherer<'_>, name: &str) -> Result<Vec<File>, SpaceError> {
+fn find(gatherer: &Gatherer<'_>, name: &str, language: &str) -> Result<Vec<File>, SpaceError> {
     for tree in TREES {
-        for spelling in spellings(name) {
+        for spelling in spellings(name, language) {
             let relative = format!("{tree}/{LIB}/{spelling}");
             let mut files = match gatherer.root.open_entry(&relative) {
                 Ok(Entry::File(_)) => vec![gatherer.file(&relative, format!("{LIB}/{spelling}"))?],

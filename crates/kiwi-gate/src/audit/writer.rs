@@ -490,7 +490,11 @@ impl Writer {
     /// Finds out now whether the anchor can be written, and not when it is: that is after the effects it vouches for.
     fn reach_anchor(&self) -> Result<(), String> {
         let Some(anchor) = &self.place.anchor else { return Ok(()) };
-        open_anchor(anchor).map(drop).map_err(|error| unanchored(&error))
+        match open_anchor(anchor, false) {
+            // It is begun with the first checkpoint, not before: one that is missing is missed until then.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && has_folder(anchor) => Ok(()),
+            opened => opened.map(drop).map_err(|error| unanchored(&error)),
+        }
     }
 
     /// Signs, and tells the anchor.
@@ -504,7 +508,7 @@ impl Writer {
         if let Some(anchor) = &self.place.anchor {
             let line = serde_json::to_string(&signed).map_err(|error| error.to_string())? + "\n";
             let append = || -> std::io::Result<()> {
-                let mut file = open_anchor(anchor)?;
+                let mut file = open_anchor(anchor, true)?;
                 file.write_all(line.as_bytes())?;
                 file.sync_all()
             };
@@ -549,8 +553,16 @@ impl Drop for Writer {
     }
 }
 
-fn open_anchor(anchor: &Path) -> std::io::Result<fs_err::File> {
-    fs_err::OpenOptions::new().append(true).create(true).open(anchor)
+/// Opens it to append to it. A pipe of that name is not opened: that waits for whoever reads it.
+fn open_anchor(anchor: &Path, create: bool) -> std::io::Result<fs_err::File> {
+    if fs_err::metadata(anchor).is_ok_and(|there| !there.is_file()) {
+        return Err(std::io::Error::other(format!("`{}` is no file", anchor.display())));
+    }
+    fs_err::OpenOptions::new().append(true).create(create).open(anchor)
+}
+
+fn has_folder(anchor: &Path) -> bool {
+    anchor.parent().is_some_and(Path::is_dir)
 }
 
 fn unanchored(error: &std::io::Error) -> String {

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What stays, asks a person, or reaches beyond this machine.
-const NOT_TYPED: [&str; 9] = [
+const NOT_TYPED: [&str; 10] = [
     "cargo ",
     "kiwi auth login",
+    "kiwi login",
     "kiwi serve",
     "kiwi mcp install",
     "kiwi mcp add",

@@ -454,6 +454,8 @@ fn a_category_alone_means_every_tool_in_it() {
     ok(&env, &["lockfile", "freeze", "--category", "etl"]);
     let frozen = ["etl/one@1.0.0", "etl/deep/two@1.0.0", "other/three@1.0.0", "etl/four@0.0.0"];
     assert_eq!(frozen.map(|name| lockfile(&env, name).exists()), [true, true, false, false]);
+    let (code, said) = env.json(&["lockfile", "freeze", "--category", "elt"]);
+    assert_eq!((code, &said["error"]["kind"]), (2, &json!("not_found")), "{said}");
 }
 
 #[test]

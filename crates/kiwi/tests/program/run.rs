@@ -308,8 +308,8 @@ fn shared_modules_are_on_the_path_of_every_language() {
     env.write("tools/lib/units.js", "exports.DOZEN = 12;\n");
     env.write("tools/py/tool.yaml", "tool_id: py\nversion: \"1.0.0\"\ntool_type: script\nexecutor: python_runtime\nentrypoint: main.py\nlib_imports: [units]\n");
     env.write("tools/py/main.py", "import units\ndef execute():\n    return units.DOZEN\n");
-    env.write("tools/sh.sh", "# kiwi: lib_imports: [units.sh]\nsource units.sh\necho \"$DOZEN\"\n");
-    let named = "// kiwi: lib_imports: [units.js]\n";
+    env.write("tools/sh.sh", "# kiwi: lib_imports: [units]\nsource units.sh\necho \"$DOZEN\"\n");
+    let named = "// kiwi: lib_imports: [units]\n";
     env.write("tools/js.js", format!("{named}exports.execute = () => require('units').DOZEN;\n"));
     let module = "import units from 'units';\nexport const execute = () => units.DOZEN;\n";
     env.write("tools/mjs.mjs", format!("{named}{module}"));

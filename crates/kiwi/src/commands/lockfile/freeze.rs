@@ -95,7 +95,13 @@ impl Args {
                 Err(fault) => failed.push((listed.id_hint, fault)),
             }
         }
-        Ok((targets, failed))
+        match &self.category {
+            Some(category) if targets.is_empty() => {
+                Err(Fault::new(ErrorKind::NotFound, format!("there is no tool in category `{category}`"))
+                    .with_hint("`kiwi tool list --json` says which categories there are"))
+            }
+            _ => Ok((targets, failed)),
+        }
     }
 
     fn is_meant(&self, category: &str) -> bool {
