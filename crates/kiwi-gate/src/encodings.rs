@@ -62,8 +62,8 @@ fn base64(text: &str, offset: usize, kind: &impl base64::Engine) -> Vec<String> 
     let encoded = kind.encode(&bytes);
     // Six bits each: the first ones have bits of what is before it.
     let (first, last) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
-    let least = if offset == 0 { LEAST } else { LEAST_INSIDE };
-    let is_enough = last.saturating_sub(first) >= least;
+    let needed = if offset == 0 { LEAST } else { LEAST_INSIDE };
+    let is_enough = last.saturating_sub(first) >= needed;
     let shapes = [encoded.get(first..last), encoded.get(first..), encoded.trim_end_matches('=').get(first..)];
     shapes.into_iter().flatten().filter(|_| is_enough).map(str::to_owned).collect()
 }

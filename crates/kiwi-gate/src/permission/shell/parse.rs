@@ -302,6 +302,9 @@ impl Parser {
             // The number of a descriptor belongs to the redirection behind it.
             return Ok(());
         }
+        if self.names_descriptor() {
+            return Err(differs("{…}>"));
+        }
         let is_quoted = draft.is_quoted;
         let word = draft.finish();
         let known = match &word {
@@ -322,6 +325,14 @@ impl Parser {
         }
         simple.words.push(word);
         Ok(())
+    }
+
+    /// Whether the word just read is a `{NAME}` in front of a redirection, which sets a variable.
+    fn names_descriptor(&self) -> bool {
+        let last = self.at.checked_sub(1).and_then(|at| self.chars.get(at));
+        matches!(self.peek(), Some('<' | '>'))
+            && self.chars.get(self.word_at) == Some(&'{')
+            && last == Some(&'}')
     }
 
     /// Whether the word just read began with this name and `=`, both outside of quotes.

@@ -23,12 +23,24 @@ impl Word {
         }
     }
 
+    /// Whether it may become several words, or none.
+    pub fn is_split(&self) -> bool {
+        matches!(self, Self::Open { is_split: true, .. })
+    }
+
+    /// Whether it could be, or become, a word that begins like this.
+    pub fn may_begin(&self, beginning: &str) -> bool {
+        match self {
+            Self::Fixed(text) => text.starts_with(beginning),
+            Self::Open { prefix, is_split } => {
+                *is_split || prefix.starts_with(beginning) || beginning.starts_with(prefix.as_str())
+            }
+        }
+    }
+
     /// Whether it could be, or become, an option.
     pub fn may_be_option(&self) -> bool {
-        match self {
-            Self::Fixed(text) => text.starts_with('-'),
-            Self::Open { prefix, is_split } => *is_split || prefix.is_empty() || prefix.starts_with('-'),
-        }
+        self.may_begin("-")
     }
 }
 

@@ -414,6 +414,151 @@ fn every_wrapper_is_looked_through_or_refused() {
     }
 }
 
+/// What the judge would read otherwise than the program does, each row with the reason it is refused for.
+const MISREAD: [(&str, &str); 3] = [
+    (
+        "becomes cannot be told",
+        "X='5 touch pwn'; nice -n $X git
+env -u $X git
+env --unset $X git
+stdbuf -o $X git
+ionice -n $X git
+timeout --kill-after $X 5 git
+timeout -k * 5 git
+nice -n $(echo 5 rm) git
+nice -n \"$@\" git
+xargs -I $X git
+timeout -- $X git
+taskset -- $X git
+env A=1 B=$X git
+sudo A=1 B=$X git
+git -C $X log",
+    ),
+    ("has no value", "nice -n\nenv -u\nstdbuf -o\ngit -C\nionice --class"),
+    (
+        "cannot be judged",
+        "xargs --replac touch cat {}
+xargs --repl=R touch R
+xargs -i% touch cat
+xargs -I \"$X\" git
+xargs -I \"a$X\" git
+xargs -tI git git
+xargs --replace=git git
+valgrind --tool=../../in/x git
+valgrind --tool=./x git
+valgrind --too=x git
+watch -dn 1 git
+watch -dn git
+prlimit -cp 1 git
+choom -n 5 flock -n 7 git x
+ip netns \"e$X\" foo touch pwn
+ip \"-b$X\" cmds
+ip \"n$X\" foo
+git -C r bisect \"ru$X\" touch pwn
+git bisect \"r$X\" touch
+git hook \"r$X\" x
+git submodule \"foreac$X\" 'touch pwn'
+git config \"al$X\" '!touch pwn'
+git config \"Core.$X\" '!touch pwn'
+git config --rename-section a alias
+git config remote.x.uploadpack x
+git config submodule.x.update '!x'
+git clone \"ex$X\" a
+git clone -qu ./x a
+git clone -qc core.pager=x a
+git rebase -ix 'touch pwn' a
+git grep -lO./x a
+tar \"cfI$X\" out.tar ./comp bin
+tar \"c$X\" out.tar
+tar cf '-oProxyCommand=touch pwn:x' in
+tar --fil=evil:x -c in
+printf -vPATH x
+printf \"-v$X\" x
+printf '%s%5n' a PATH
+printf \"a$X\" PATH
+wait -npPATH
+wait $X
+declare -gn r=PATH
+declare -i x=Y
+typeset +xi x=Y
+export A=$X
+test \"$X\" \"$Y\"
+test \"$X\" 'a[x]'
+test $X
+true {PATH}>out/x
+env -iS 'touch pwn'
+env -vS 'touch pwn'
+bash -oc vi 'touch pwn'
+bash -Oc extglob 'touch pwn'
+bash -eoc vi 'touch pwn'
+sh -c - 'touch pwn'
+sh -c +x 'touch pwn'
+find . -exec cat \"$X\" -exec touch pwn \\;
+find . -exec cat $X -exec touch pwn \\;
+find . -exec tar cf out/x -C \"a$X\" + -I ./comp \\;
+find . -exec cat x{} + -exec touch pwn \\;
+find . -name -exec -exec sh -c 'rm x' \\;",
+    ),
+];
+
+#[test]
+fn what_programs_read_otherwise_is_refused() {
+    let yard = Yard::new();
+    for (because, rows) in MISREAD {
+        for text in rows.lines() {
+            yard.refuses(&["*"], text, because);
+        }
+    }
+    for text in [
+        "xargs --replace rm cat {}",
+        "xargs --max-lines rm cat",
+        "xargs --eof rm cat",
+        "xargs -i rm cat",
+        "xargs -tl rm cat",
+        "xargs -0e rm cat",
+        "xargs --max-lines=1 rm cat",
+        "watch -d rm x",
+        "watch --differences rm x",
+        "prlimit -c rm x",
+        "bash -co vi 'rm x'",
+        "choom -n 5 -- rm -n 5",
+        "valgrind --tool rm git",
+    ] {
+        let others = &["git", "cat", "watch", "prlimit", "bash", "echo", "valgrind"];
+        yard.refuses(others, text, "running `rm");
+    }
+    for text in ["read -aPATH", "read -raPATH", "env -i \"PATH=$X\" git", "VALGRIND_LIB=in git"] {
+        yard.refuses(&["*"], text, "is never allowed: setting");
+    }
+    for text in ["env -iC in ./git", "env -vC in sh -c 'git > out/x'"] {
+        yard.refuses(&["*"], text, "depends on a change of folder");
+    }
+}
+
+#[test]
+fn what_is_read_alike_is_not_refused() {
+    let yard = Yard::new();
+    for text in [
+        "nice -n \"$X\" git",
+        "git ls-files | xargs -tI R cat R",
+        "git ls-files | xargs -I % cat a/%",
+        "bash -eo pipefail -c 'git'",
+        "find . -exec cat {} + -exec cat 1 + 2 \\;",
+        "find . -exec cat \"a$X\" \\;",
+        "tar cf \"out$X.tar\" in",
+        "git commit -m \"fix $X\"",
+        "git config user.name \"Q $X\"",
+        "git submodule update --init lib",
+        "printf '100%%\\n%s\\n' x; printf '%s\\n' \"$X\"",
+        "test -n \"$X\" && [ \"$X\" = x ] && [ \"$X\" -gt \"$Y\" ]",
+        "export A=\"$X\" B=1; declare -x C=2; wait; wait -n",
+        "valgrind --tool=exp-bbv --leak-check=full git",
+        "ip addr show",
+    ] {
+        yard.allows(&["*"], text);
+    }
+}
+
 #[test]
 fn what_loads_programs_is_judged_by_the_one_it_loads() {
     let yard = Yard::new();

@@ -51,7 +51,7 @@ const NAMES: [&str; 48] = [
     "VISUAL",
     "_JAVA_OPTIONS",
 ];
-const PREFIXES: [&str; 12] = [
+const PREFIXES: [&str; 13] = [
     "BASH_FUNC_",
     "CARGO_",
     "DYLD_",
@@ -63,6 +63,7 @@ const PREFIXES: [&str; 12] = [
     "PERL5",
     "PYTHON",
     "RUST",
+    "VALGRIND_",
     "XDG_CONFIG",
 ];
 /// Beginning like one of those, but doing no harm.

@@ -4,7 +4,7 @@
 //! can be told to do.
 
 use super::judge::assigned;
-use super::options::{Spec, operands};
+use super::options::{Given, Spec, operands, options, value};
 use super::programs::{git, tar};
 use super::syntax::Word;
 use super::wrappers::{Alone, SETARCH, Wrapper, opaque, wrapper};
@@ -58,6 +58,12 @@ pub(super) fn of(name: &str, args: &[Word]) -> Runs {
         "perf" => perf(args),
         "entr" => entr(args),
         "ip" => ip(args),
+        "valgrind" if !args.iter().all(names_a_tool) => {
+            Err("`valgrind` starts whatever `--tool` leads to".into())
+        }
+        "wait" if args.iter().any(|word| word.may_be_option() && !has_no_letter(word, 'p')) => {
+            Err("what `wait` sets is only known when it runs".into())
+        }
         "jobs" if args.iter().any(|word| word.fixed().is_none_or(|text| text.contains('x'))) => {
             Err("what `jobs` runs is only known when it runs".into())
         }
@@ -94,10 +100,28 @@ pub(super) fn of(name: &str, args: &[Word]) -> Runs {
 
 /// Options, some words, and then a command.
 fn wrapped(args: &[Word], wrapper: &Wrapper) -> Found {
-    let rest = operands(args, &wrapper.options)?.get(wrapper.skipped..).unwrap_or_default();
+    let mut rest = operands(args, &wrapper.options)?;
+    if wrapper.reorders && !is_closed(args, rest) && rest.iter().any(Word::may_be_option) {
+        return Err("an option of the command may be taken from it".into());
+    }
+    for _ in 0..wrapper.skipped.min(rest.len()) {
+        (_, rest) = value(rest)?;
+    }
     let alone = if wrapper.alone == Alone::Shell { begun_shell() } else { command_of(&[]) };
     let others = if rest.is_empty() { alone } else { command_of(rest) };
     Ok(Others { itself: others.itself || wrapper.is_judged, ..others })
+}
+
+/// Whether `--` stands in front of what is left of the words.
+fn is_closed(args: &[Word], rest: &[Word]) -> bool {
+    let before = args.get(..args.len() - rest.len()).unwrap_or_default();
+    before.last().and_then(Word::fixed) == Some("--")
+}
+
+/// Whether a word, if it says which tool of `valgrind` is meant, says so by a plain name and not by a path.
+fn names_a_tool(word: &Word) -> bool {
+    let tool = word.fixed().and_then(|text| text.strip_prefix("--tool="));
+    tool.is_none_or(|tool| tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
 }
 
 /// A command. Without one nothing runs but the program itself.
@@ -229,7 +253,8 @@ fn ip(args: &[Word]) -> Found {
             ("exec".starts_with(text.as_str()) && !text.is_empty())
                 || (text.starts_with('-') && !option.is_empty() && "batch".starts_with(option))
         }
-        Word::Open { prefix, is_split } => *is_split || prefix.is_empty(),
+        // Any beginning of `exec` would do.
+        Word::Open { .. } => true,
     };
     if args.iter().any(is_odd) {
         return Err("`ip` can be told to run anything".into());
@@ -238,38 +263,38 @@ fn ip(args: &[Word]) -> Found {
 }
 
 fn env(args: &[Word]) -> Found {
-    let chdir =
-        |word: &Word| word.fixed().is_some_and(|text| text.starts_with("-C") || text.starts_with("--chdir"));
     let spec = Spec {
         flags: "i0v",
         valued: "uC",
         long: &["ignore-environment", "null", "debug"],
         long_valued: &["unset", "chdir"],
     };
-    let (options, rest): (&[Word], &[Word]) = {
-        let rest = operands(args, &spec)?;
-        (args.get(..args.len() - rest.len()).unwrap_or_default(), rest)
-    };
+    let options = options(args, &spec)?;
+    let moves = options.given.iter().any(|option| matches!(option.name, "C" | "chdir"));
+    let rest = options.rest;
     let rest = if rest.first().and_then(Word::fixed) == Some("-") {
         rest.get(1..).unwrap_or_default()
     } else {
         rest
     };
-    let count = rest.iter().take_while(|word| assigned(word).is_some()).count();
-    let sets = rest.iter().take(count).filter_map(assigned).map(str::to_owned).collect();
-    let rest = rest.get(count..).unwrap_or_default();
+    let (sets, rest) = assignments(rest)?;
     // An assignment whose name is not one to a shell is one to `env`.
     if rest.first().is_some_and(|word| word.fixed().is_none_or(|text| text.contains('='))) {
         return Err("what `env` runs cannot be told".into());
     }
     let commands = Vec::from_iter((!rest.is_empty()).then(|| rest.to_vec()));
-    Ok(Others {
-        itself: commands.is_empty(),
-        commands,
-        sets,
-        moves: options.iter().any(chdir),
-        ..Others::default()
-    })
+    Ok(Others { itself: commands.is_empty(), commands, sets, moves, ..Others::default() })
+}
+
+/// The variables that are set in front of a command, and the command.
+fn assignments(words: &[Word]) -> Result<(Vec<String>, &[Word]), String> {
+    let mut sets = Vec::new();
+    let mut rest = words;
+    while let Some(name) = rest.first().and_then(assigned) {
+        sets.push(name.to_owned());
+        (_, rest) = value(rest)?;
+    }
+    Ok((sets, rest))
 }
 
 fn command(args: &[Word]) -> Found {
@@ -282,9 +307,7 @@ fn command(args: &[Word]) -> Found {
 
 fn privileged(args: &[Word], spec: &Spec<'_>) -> Found {
     let rest = operands(args, spec)?;
-    let count = rest.iter().take_while(|word| assigned(word).is_some()).count();
-    let sets = rest.iter().take(count).filter_map(assigned).map(str::to_owned).collect();
-    let rest = rest.get(count..).unwrap_or_default();
+    let (sets, rest) = assignments(rest)?;
     if rest.is_empty() {
         return Err("it runs nothing that is named".into());
     }
@@ -293,33 +316,32 @@ fn privileged(args: &[Word], spec: &Spec<'_>) -> Found {
 
 fn xargs(args: &[Word]) -> Found {
     let spec = Spec {
-        flags: "0rtpxo",
-        valued: "dEILnPs",
-        long: &["null", "no-run-if-empty", "verbose", "exit", "open-tty"],
-        long_valued: &["delimiter", "max-args", "max-lines", "max-procs", "max-chars", "replace"],
+        flags: "0rtpxoeil",
+        valued: "dEILnPseil",
+        long: &["null", "no-run-if-empty", "verbose", "exit", "open-tty", "eof", "max-lines", "replace"],
+        long_valued: &["delimiter", "max-args", "max-procs", "max-chars", "eof", "max-lines", "replace"],
     };
-    let rest = operands(args, &spec)?;
-    let options = args.get(..args.len() - rest.len()).unwrap_or_default();
-    // Whatever stands for the input: `-I R`, `-IR`, `--replace=R`, and `{}` in any case.
-    let mut marks = vec!["{}".to_owned()];
-    for (at, option) in options.iter().filter_map(Word::fixed).enumerate() {
-        match option {
-            "-I" => marks.extend(options.get(at + 1).and_then(Word::fixed).map(str::to_owned)),
-            _ => marks.extend(
-                option
-                    .strip_prefix("--replace=")
-                    .or_else(|| option.split_once('I').map(|(_, mark)| mark))
-                    .map(str::to_owned),
-            ),
-        }
-    }
-    marks.retain(|mark| !mark.is_empty());
+    let options = options(args, &spec)?;
+    let rest = options.rest;
+    let marks = marks(&options.given)?;
     let mut command: Vec<Word> = rest.iter().map(|word| filled(word, &marks)).collect();
     if command.is_empty() {
         command.push(Word::Fixed("echo".into()));
     }
     command.push(Word::Open { prefix: String::new(), is_split: true });
     Ok(Others { commands: vec![command], ..Others::default() })
+}
+
+/// What stands for the input of `xargs`: whatever it is told, and `{}` in any case.
+fn marks(given: &[Given<'_>]) -> Result<Vec<String>, String> {
+    let mut marks = vec!["{}".to_owned()];
+    let told = given.iter().filter(|option| matches!(option.name, "I" | "i" | "replace"));
+    for mark in told.filter_map(|option| option.value.as_ref()) {
+        let mark = mark.fixed().ok_or("what stands for the input is only known when it runs")?;
+        marks.push(mark.to_owned());
+    }
+    marks.retain(|mark| !mark.is_empty());
+    Ok(marks)
 }
 
 /// A word in which one of these stands for something else.
@@ -345,18 +367,7 @@ fn find(args: &[Word]) -> Found {
             || words.next().and_then(Word::fixed).map(str::to_owned).ok_or("what `find` writes is not known");
         match text {
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let mut command = Vec::new();
-                let mark = ["{}".to_owned()];
-                loop {
-                    let word = words.next().ok_or("a command of `find` is never closed")?;
-                    let is_last = word.fixed() == Some(";")
-                        || (word.fixed() == Some("+")
-                            && command.last().is_some_and(|last: &Word| last.fixed().is_none()));
-                    if is_last {
-                        break;
-                    }
-                    command.push(filled(word, &mark));
-                }
+                let command = found_command(&mut words)?;
                 others.moves |= text.ends_with("dir");
                 others.commands.push(command);
             }
@@ -371,10 +382,37 @@ fn find(args: &[Word]) -> Found {
     Ok(others)
 }
 
+/// The words of a command of `find`, up to and with what ends it.
+fn found_command<'a>(words: &mut impl Iterator<Item = &'a Word>) -> Result<Vec<Word>, String> {
+    let mark = ["{}".to_owned()];
+    let mut command = Vec::new();
+    let mut last: Option<&Word> = None;
+    loop {
+        let word = words.next().ok_or("a command of `find` is never closed")?;
+        let may_end = |end: &str| word.fixed().is_none() && word.may_begin(end);
+        if may_end(";") || may_end("+") {
+            return Err("where a command of `find` ends is only known when it runs".into());
+        }
+        // What looks like another test may be one, and the `-exec` in front of it a name.
+        if command.is_empty() && ["-", "(", "!", ","].iter().any(|begin| word.may_begin(begin)) {
+            return Err("what `find` runs cannot be told".into());
+        }
+        match word.fixed() {
+            Some(";") => return Ok(command),
+            Some("+") if last.and_then(Word::fixed) == Some("{}") => return Ok(command),
+            Some("+") if command.last().is_some_and(|last| last.fixed().is_none()) => {
+                return Err("where a command of `find` ends cannot be told".into());
+            }
+            _ => command.push(filled(word, &mark)),
+        }
+        last = Some(word);
+    }
+}
+
 fn watch(args: &[Word]) -> Found {
     let long =
         &["beep", "color", "differences", "errexit", "chgexit", "no-title", "no-wrap", "precise", "exec"];
-    let spec = Spec { flags: "bcdegtwpx", valued: "n", long, long_valued: &["interval"] };
+    let spec = Spec { flags: "bcdegtwpx", valued: "nd", long, long_valued: &["interval", "differences"] };
     let rest = operands(args, &spec)?;
     let words: Option<Vec<&str>> = rest.iter().map(Word::fixed).collect();
     let text = words.ok_or("what `watch` runs is only known when it runs")?.join(" ");
@@ -391,11 +429,17 @@ fn shell(args: &[Word]) -> Found {
     if !mentions_text {
         return Ok(Others { itself: true, ..Others::default() });
     }
-    let rest = operands(args, &spec)?;
-    let options = args.get(..args.len() - rest.len()).unwrap_or_default();
-    let is_text =
-        options.iter().filter_map(Word::fixed).any(|text| text.starts_with('-') && text.contains('c'));
-    match rest.first().and_then(Word::fixed) {
+    let options = options(args, &spec)?;
+    let is_text = options.given.iter().any(|option| option.name == "c");
+    // Behind `o` some shells read on in the same word and some in the next one.
+    if options.given.iter().any(|option| option.name == "o" && !option.is_apart) {
+        return Err("what the shell is told to run cannot be told".into());
+    }
+    match options.rest.first().and_then(Word::fixed) {
+        // These are options, or the end of them.
+        Some(text) if text.starts_with(['-', '+']) => {
+            Err("what the shell is told to run cannot be told".into())
+        }
         // A script, whose arguments are its own.
         _ if !is_text => Ok(Others { itself: true, ..Others::default() }),
         Some(text) => Ok(Others { texts: vec![text.to_owned()], ..Others::default() }),
@@ -418,24 +462,44 @@ fn foreign_shell(name: &str, args: &[Word]) -> Found {
 /// Builtins whose arguments are names of variables.
 fn variables(name: &str, args: &[Word]) -> Found {
     careful(name, args)?;
+    if name != "read" && name != "unset" && args.iter().any(is_attribute) {
+        return Err(format!("what `{name}` makes of a variable is only known when it runs"));
+    }
     let mut sets = Vec::new();
     for word in args {
         match (assigned(word), word) {
-            (Some(name), _) => sets.push(name.to_owned()),
-            // Said again, or taken away: `export PATH` changes nothing, `unset PATH` and `read PATH` do.
-            (None, Word::Fixed(text)) if !matches!(name, "export" | "readonly" | "local") => {
-                sets.push(text.clone());
-            }
-            (None, Word::Fixed(text)) if text.starts_with("-f") => {
-                return Err("functions cannot be judged".into());
-            }
-            (None, Word::Fixed(_)) => {}
-            (None, Word::Open { .. }) => {
+            // In some shells what stands behind `=` becomes several words, and each is one more variable.
+            (_, Word::Open { .. }) if word.is_split() || assigned(word).is_none() => {
                 return Err(format!("which variable `{name}` sets is only known when it runs"));
             }
+            (Some(name), _) => sets.push(name.to_owned()),
+            (None, Word::Fixed(text)) if text.starts_with('-') => {
+                if text.starts_with("-f") && matches!(name, "export" | "readonly" | "local") {
+                    return Err("functions cannot be judged".into());
+                }
+                sets.extend(joined(text));
+            }
+            // Said again, or taken away: `export PATH` changes nothing, `unset PATH` and `read PATH` do.
+            (None, _) if matches!(name, "export" | "readonly" | "local") => {}
+            (None, word) => sets.extend(word.fixed().map(str::to_owned)),
         }
     }
     Ok(Others { itself: true, sets, ..Others::default() })
+}
+
+/// Whether a word is known to be without this letter.
+fn has_no_letter(word: &Word, letter: char) -> bool {
+    word.fixed().is_some_and(|text| !text.contains(letter))
+}
+
+/// Whether a word makes a variable stand for another one, or evaluates whatever it is set to: `-n` and `-i`.
+fn is_attribute(word: &Word) -> bool {
+    word.fixed().is_some_and(|text| text.starts_with(['-', '+']) && text.contains(['n', 'i']))
+}
+
+/// Whatever may be the name of a variable in a word of letters: `PATH` in `-raPATH`.
+fn joined(letters: &str) -> impl Iterator<Item = String> {
+    letters.char_indices().skip(1).filter_map(|(at, _)| letters.get(at..)).map(str::to_owned)
 }
 
 /// Builtins that in some shells evaluate what they are given, or set variables by an option.
@@ -448,12 +512,36 @@ fn careful(name: &str, args: &[Word]) -> Found {
     };
     let is_test = matches!(name, "test" | "[");
     let is_odd = |word: &Word| evaluates(word) && !(is_test && word.fixed() == Some("-n"));
-    if args.iter().any(is_odd) {
+    if args.iter().any(is_odd) || (is_test && may_evaluate(args)) {
         return Err(format!("what `{name}` evaluates is only known when it runs"));
     }
-    if name == "printf" && args.first().is_some_and(|first| first.fixed().is_none() && first.may_be_option())
-    {
+    if name == "printf" && may_set(args) {
         return Err("what `printf` sets is only known when it runs".into());
     }
     Ok(Others { itself: true, ..Others::default() })
+}
+
+/// Whether a word may turn out to be `-v`, with something behind it that is evaluated then.
+fn may_evaluate(args: &[Word]) -> bool {
+    let is_evaluated = |word: &Word| word.fixed().is_none_or(|text| text.contains('['));
+    let pairs = args.iter().zip(args.iter().skip(1));
+    args.iter().any(Word::is_split)
+        || pairs
+            .into_iter()
+            .any(|(word, next)| word.fixed().is_none() && word.may_be_option() && is_evaluated(next))
+}
+
+/// Whether `printf` may be told to set a variable: by `-v`, alone or joined to a name, or by `%n` in its format.
+fn may_set(args: &[Word]) -> bool {
+    let Some((first, rest)) = args.split_first() else { return false };
+    let format = if first.fixed() == Some("--") { rest.first() } else { Some(first) };
+    let sets = |format: &Word| match format.fixed() {
+        Some(text) => text.replace("%%", "").split('%').skip(1).any(|behind| {
+            behind.trim_start_matches(|c| "0123456789 #+-.*'$hlLjzt".contains(c)).starts_with('n')
+        }),
+        None => true,
+    };
+    first.may_begin("-v")
+        || (args.len() > 1 && format.is_some_and(sets))
+        || format.is_some_and(Word::is_split)
 }

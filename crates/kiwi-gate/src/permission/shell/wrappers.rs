@@ -19,11 +19,13 @@ pub(super) struct Wrapper {
     pub alone: Alone,
     /// Whether it changes what the command may do, so that it must be allowed too.
     pub is_judged: bool,
+    /// Whether it takes options from among the words of the command, unless `--` stands in front of that.
+    pub reorders: bool,
 }
 
 impl Wrapper {
     const fn new(names: &'static [&'static str], options: Spec<'static>) -> Self {
-        Self { names, options, skipped: 0, alone: Alone::Nothing, is_judged: false }
+        Self { names, options, skipped: 0, alone: Alone::Nothing, is_judged: false, reorders: false }
     }
 
     const fn skipping(mut self, skipped: usize) -> Self {
@@ -33,6 +35,11 @@ impl Wrapper {
 
     const fn or_shell(mut self) -> Self {
         self.alone = Alone::Shell;
+        self
+    }
+
+    const fn reordering(mut self) -> Self {
+        self.reorders = true;
         self
     }
 
@@ -71,6 +78,10 @@ const RESOURCES: [&str; 16] = [
     "locks",
     "rttime",
 ];
+
+/// Options of `valgrind` whose value never is a word of its own.
+const VALGRIND: [&str; 6] =
+    ["tool", "leak-check", "show-leak-kinds", "track-origins", "error-exitcode", "num-callers"];
 
 const NONE: Spec<'static> = Spec { flags: "", valued: "", long: &[], long_valued: &[] };
 
@@ -126,7 +137,7 @@ static WRAPPERS: [Wrapper; 37] = [
     ),
     Wrapper::new(&["taskset"], Spec { flags: "apc", long: &["all-tasks", "pid", "cpu-list"], ..NONE })
         .skipping(1),
-    Wrapper::new(&["choom"], Spec { valued: "np", long_valued: &["adjust", "pid"], ..NONE }),
+    Wrapper::new(&["choom"], Spec { valued: "np", long_valued: &["adjust", "pid"], ..NONE }).reordering(),
     Wrapper::new(
         &["uclampset"],
         Spec {
@@ -156,7 +167,7 @@ static WRAPPERS: [Wrapper; 37] = [
         &["prlimit"],
         Spec {
             flags: "cdefilmnqrstuvxy",
-            valued: "op",
+            valued: "opcdefilmnqrstuvxy",
             long: &[
                 "verbose",
                 "raw",
@@ -282,8 +293,9 @@ static WRAPPERS: [Wrapper; 37] = [
         Spec {
             flags: "qv",
             valued: "",
-            long: &["quiet", "verbose"],
-            long_valued: &[
+            long: &[
+                "quiet",
+                "verbose",
                 "tool",
                 "leak-check",
                 "show-leak-kinds",
@@ -291,6 +303,7 @@ static WRAPPERS: [Wrapper; 37] = [
                 "error-exitcode",
                 "num-callers",
             ],
+            long_valued: &VALGRIND,
         },
     )
     .judged(),
