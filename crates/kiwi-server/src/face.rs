@@ -96,6 +96,7 @@ impl Face {
     fn serves(&self, method: &str, is_modern: bool) -> bool {
         match method {
             "initialize" => !is_modern,
+            "subscriptions/listen" => is_modern,
             "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 self.is_direct() && !is_modern
             }

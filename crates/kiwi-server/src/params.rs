@@ -34,7 +34,7 @@ impl Form {
 type Parameter = (&'static str, Form, bool);
 
 /// The methods that are served, and what each takes.
-const METHODS: [(&str, &[Parameter]); 12] = [
+const METHODS: [(&str, &[Parameter]); 13] = [
     ("tools/call", &[("name", Form::Text, true), ("arguments", Form::Object, false)]),
     ("prompts/get", &[("name", Form::Text, true), ("arguments", Form::Object, false)]),
     ("resources/read", &[("uri", Form::Text, true)]),
@@ -50,6 +50,7 @@ const METHODS: [(&str, &[Parameter]); 12] = [
             ("clientInfo", Form::Object, true),
         ],
     ),
+    ("subscriptions/listen", &[("notifications", Form::Object, true)]),
     ("tools/list", &[("cursor", Form::Text, false)]),
     ("prompts/list", &[("cursor", Form::Text, false)]),
     ("resources/list", &[("cursor", Form::Text, false)]),
@@ -58,14 +59,18 @@ const METHODS: [(&str, &[Parameter]); 12] = [
 
 /// What is said of a request that the library does not know, unless what it asks for is served.
 pub(crate) fn refused(method: &str, params: Option<&Value>, is_served: bool) -> ErrorData {
-    let known = METHODS.iter().find(|(known, _)| is_served && *known == method);
-    let Some((_, parameters)) = known else {
+    misfit(method, params).filter(|_| is_served).unwrap_or_else(|| {
         let shown: String = method.chars().take(100).collect();
-        return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown, None);
-    };
+        ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown, None)
+    })
+}
+
+/// What is said of the parameters of a request that the library cannot read; nothing where the method is not known.
+pub(crate) fn misfit(method: &str, params: Option<&Value>) -> Option<ErrorData> {
+    let (_, parameters) = METHODS.iter().find(|(known, _)| *known == method)?;
     let problem = problem(parameters, params);
     let problem = problem.unwrap_or_else(|| "they are not as the protocol has them".to_owned());
-    ErrorData::invalid_params(format!("the parameters of `{method}`: {problem}"), None)
+    Some(ErrorData::invalid_params(format!("the parameters of `{method}`: {problem}"), None))
 }
 
 fn problem(parameters: &[Parameter], params: Option<&Value>) -> Option<String> {

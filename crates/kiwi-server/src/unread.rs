@@ -1,9 +1,12 @@
 //! What is said of something that is no message.
 
 use rmcp::model::{ErrorCode, RequestId};
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use std::collections::HashSet;
+
+use crate::params;
 
 /// Something that cannot be read as a message, and what its writer is told.
 #[derive(Debug, PartialEq)]
@@ -29,16 +32,29 @@ impl Unread {
             });
         }
         match serde_json::from_slice::<Outside>(bytes) {
-            Ok(outside) if outside.id.is_none() && outside.has_method() => None,
-            Ok(outside) => {
-                let why = outside.problem().unwrap_or_else(|| match serde_json::from_slice::<Value>(bytes) {
-                    Ok(_) => "it is no message of the protocol",
-                    Err(_) => "it is nested too deep",
-                });
-                Some(Self::invalid(outside.id(), why))
-            }
-            Err(error) if error.is_data() => Some(Self::invalid(None, "it names one of its parts twice")),
+            Ok(outside) if outside.id.is_none() && outside.has_method() && !outside.is_twofold => None,
+            Ok(outside) => Some(match outside.problem() {
+                Some(why) => Self::invalid(outside.id(), why),
+                None => Self::inside(&outside, bytes),
+            }),
             Err(error) => Some(Self::no_json(&error)),
+        }
+    }
+
+    /// What is wrong with the inside of something whose outside is that of a request.
+    fn inside(outside: &Outside, bytes: &[u8]) -> Self {
+        let id = outside.id();
+        let inside = match serde_json::from_slice::<Value>(bytes) {
+            Ok(inside) => inside,
+            Err(error) if error.to_string().starts_with("recursion limit") => {
+                return Self::invalid(id, "it is nested too deep");
+            }
+            Err(error) => return Self::invalid(id, format!("it cannot be read: {error}")),
+        };
+        let method = outside.method.as_str().unwrap_or_default();
+        match params::misfit(method, inside.get("params")) {
+            Some(misfit) => Self { id, code: misfit.code, why: misfit.message.into_owned() },
+            None => Self::invalid(id, "it is no message of the protocol"),
         }
     }
 
@@ -46,16 +62,19 @@ impl Unread {
     /// waits for an answer.
     pub fn of_notification(bytes: &[u8]) -> Option<Self> {
         let outside = serde_json::from_slice::<Outside>(bytes).ok()?;
-        (outside.id.is_some() && outside.has_method()).then(|| Self::invalid(outside.id(), WRONG_ID))
+        let why = outside.problem().unwrap_or(WRONG_ID);
+        (outside.id.is_some() && outside.has_method()).then(|| Self::invalid(outside.id(), why))
     }
 
     fn no_json(error: &serde_json::Error) -> Self {
         Self { id: None, code: ErrorCode::PARSE_ERROR, why: format!("it is no JSON: {error}") }
     }
 
-    /// Whether its writer may have meant it as a message. Stray output is not answered: its writer might answer in turn.
+    /// Whether its writer may wait for an answer. Stray output and what is itself an answer is not answered: its writer might
+    /// answer in turn.
     pub fn is_meant(&self, bytes: &[u8]) -> bool {
-        self.code != ErrorCode::PARSE_ERROR || begins_with(bytes, b"{[")
+        let is_answer = || serde_json::from_slice::<Outside>(bytes).is_ok_and(|outside| outside.is_answer);
+        (self.code != ErrorCode::PARSE_ERROR || begins_with(bytes, b"{[")) && !is_answer()
     }
 
     /// The answer.
@@ -67,20 +86,59 @@ impl Unread {
 
 const WRONG_ID: &str = "`id` must be a string or a whole number of at most 64 bits";
 
+const TWICE: &str = "it names one of its parts twice";
+
 /// The outside of a message: it can be read however deep the inside is.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Outside {
-    #[serde(default, deserialize_with = "given")]
+    /// What is given, also where it is nothing; nothing that counts where it is there twice.
     id: Option<Value>,
-    #[serde(default)]
     method: Value,
-    #[serde(default)]
     jsonrpc: Value,
+    /// Whether it has the parts of an answer and not those of a request.
+    is_answer: bool,
+    /// Whether a part is there twice.
+    is_twofold: bool,
 }
 
-/// What is given, also where it is nothing.
-fn given<'d, D: Deserializer<'d>>(value: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(value).map(Some)
+impl<'d> Deserialize<'d> for Outside {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Parts)
+    }
+}
+
+/// Reads the parts of a message.
+struct Parts;
+
+impl<'d> Visitor<'d> for Parts {
+    type Value = Outside;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'d>>(self, mut map: A) -> Result<Outside, A::Error> {
+        let mut outside = Outside::default();
+        let mut seen = HashSet::new();
+        while let Some(part) = map.next_key::<String>()? {
+            let value = match part.as_str() {
+                "id" | "method" | "jsonrpc" => map.next_value::<Value>()?,
+                _ => map.next_value::<IgnoredAny>().map(|_| Value::Null)?,
+            };
+            let is_second = seen.contains(&part);
+            outside.is_twofold |= is_second;
+            match part.as_str() {
+                "id" => outside.id = Some(if is_second { Value::Null } else { value }),
+                "method" => outside.method = value,
+                "jsonrpc" => outside.jsonrpc = value,
+                _ => {}
+            }
+            seen.insert(part);
+        }
+        let has = |part: &str| seen.contains(part);
+        outside.is_answer = !has("method") && (has("result") || has("error"));
+        Ok(outside)
+    }
 }
 
 impl Outside {
@@ -93,7 +151,9 @@ impl Outside {
     }
 
     fn problem(&self) -> Option<&'static str> {
-        if self.id.is_some() && self.id().is_none() {
+        if self.is_twofold {
+            Some(TWICE)
+        } else if self.id.is_some() && self.id().is_none() {
             Some(WRONG_ID)
         } else if self.jsonrpc != "2.0" {
             Some("`jsonrpc` must be \"2.0\"")
@@ -142,8 +202,38 @@ mod tests {
         check(r#"{"id":7,"id":8,"method":"ping"}"#, Some((-32600, Value::Null, "twice")));
         let call = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{deep}}}}}"#);
         check(&call, Some((-32600, json!(7), "too deep")));
+        for (inside, why) in [(r#""\ud800""#, "hex escape"), ("1e999", "out of range")] {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{inside}}}}}"#);
+            check(&call, Some((-32600, json!(7), why)));
+        }
+        for part in [r#""method":"ping""#, r#""jsonrpc":"2.0""#, r#""params":{}"#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{}},{part}}}"#);
+            check(&text, Some((-32600, json!(7), "twice")));
+        }
+        for (method, params, why) in [
+            ("tools/call", "[]", "`params` must be an object"),
+            ("tools/call", r#"{"name":"a","_meta":5}"#, "`_meta` must be an object"),
+            ("tools/list", r#"{"_meta":5}"#, "`_meta` must be an object"),
+            ("subscriptions/listen", "{}", "`notifications` is missing"),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+            check(&text, Some((-32602, json!(7), why)));
+        }
         check(r#"{"jsonrpc":"2.0","method":"some/notification","params":[1]}"#, None);
         assert_eq!(Unread::of_notification(br#"{"jsonrpc":"2.0","method":"a"}"#), None);
         assert_eq!(Unread::of_notification(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#), None);
+    }
+
+    #[test]
+    fn an_answer_is_not_answered() {
+        for (text, is_meant) in [
+            (r#"{"jsonrpc":"2.0","id":99,"error":{"code":"x"}}"#, false),
+            (r#"{"id":1.5,"result":{}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping","result":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":1.5}"#, true),
+        ] {
+            let unread = Unread::of(text.as_bytes()).unwrap();
+            assert_eq!(unread.is_meant(text.as_bytes()), is_meant, "{text}");
+        }
     }
 }

@@ -59,6 +59,8 @@ struct State {
     asked: Option<Instant>,
     /// Whether there is work that was left for later.
     is_behind: bool,
+    /// Whether it was tried to remove what older versions left.
+    is_swept: bool,
 }
 
 /// How far an index is.
@@ -256,7 +258,6 @@ impl Tier {
         let Some(work) = self.stirred(state) else { return Ok(()) };
         let step = Step { space: self.space, catalogue: &self.catalogue, index: &index, progress };
         let begun = Instant::now();
-        let was_complete = index.view()?.is_complete();
         // What was told once is not told again: until it is indexed, everything has to be looked at.
         let was_behind = std::mem::replace(&mut state.is_behind, true);
         let done = step.take(&work, most)?;
@@ -269,11 +270,14 @@ impl Tier {
             self.opened().is_mended = false;
         }
         let before = if done { self.opened().before.take() } else { None };
-        match self.folder().filter(|_| done && index.folder().is_some()) {
-            Some(folder) if before.is_some() => Index::remove_others(&folder, self.embedder.as_ref()),
-            Some(folder) if !was_complete => Index::remove_older(&folder, self.embedder.as_ref()),
-            _ => Ok(()),
+        if let Some(folder) = self.folder().filter(|_| done && index.folder().is_some()) {
+            if before.is_some() {
+                Index::remove_others(&folder, self.embedder.as_ref());
+            } else if !std::mem::replace(&mut state.is_swept, true) {
+                Index::remove_older(&folder, self.embedder.as_ref());
+            }
         }
+        Ok(())
     }
 
     /// What there is to look at, if anything.

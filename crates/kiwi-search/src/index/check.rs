@@ -1,8 +1,10 @@
 //! Whether an index holds what it should: every file as it was written, every vector as its text gives it.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tantivy::DocAddress;
+
+use std::sync::atomic::Ordering;
 
 use super::{Index, turn};
 use crate::document::{Item, KeyHash};
@@ -13,6 +15,9 @@ use crate::vectors::{SegmentVectors, pack};
 const BATCH: usize = 256;
 /// What a vector may differ from the one that its text gives: engines add in other orders on other machines.
 const ALIKE: f32 = 0.999;
+
+/// What the library reads to find what is to go: terms, where they are, and which documents are gone already.
+const READ_TO_CHANGE: [&str; 5] = ["term", "idx", "fieldnorm", "fast", "del"];
 
 /// What was looked at and what was found wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,12 +71,37 @@ impl Index {
     /// Reads every file, and fails where one is not as it was written.
     pub fn check_files(&self) -> Result<(), SearchError> {
         match self.damaged_files()?.first() {
-            None => Ok(()),
-            Some(file) => {
-                let why = format!("`{}` is not as it was written", file.display());
-                Err(SearchError::damaged(self.place(), &why))
+            None => {
+                self.is_checked.store(true, Ordering::Release);
+                Ok(())
+            }
+            Some(file) => Err(self.not_as_written(file)),
+        }
+    }
+
+    /// Reads, before the first change of a process, the files that a change reads: the library reads them on a thread whose
+    /// panic ends the process. Whoever asks has the turn to write.
+    pub(super) fn check_before_change(&self) -> Result<(), SearchError> {
+        if self.folder.is_none() || self.is_checked.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let metas = self.tantivy.load_metas().map_err(|error| self.judged(error))?;
+        let directory = self.tantivy.directory();
+        let managed = directory.list_managed_files();
+        let is_read =
+            |file: &Path| READ_TO_CHANGE.iter().any(|it| file.extension().is_some_and(|own| own == *it));
+        for file in metas.list_segment_files().intersection(&managed).filter(|file| is_read(file)) {
+            if !directory.validate_checksum(file).map_err(|error| self.judged(error.into()))? {
+                return Err(self.not_as_written(file));
             }
         }
+        self.is_checked.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn not_as_written(&self, file: &Path) -> SearchError {
+        let why = format!("`{}` is not as it was written", file.display());
+        SearchError::damaged(self.place(), &why)
     }
 
     /// The files that are not as they were written.

@@ -17,7 +17,9 @@ pub use writer::{Prepared, Writer};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use tantivy::directory::error::LockError;
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{IndexReader, ReloadPolicy, TantivyError};
@@ -29,7 +31,7 @@ use crate::text::{Fields, register};
 use crate::vectors::{Coder, VectorPlugin};
 
 /// Changes whenever an index of an earlier Kiwi cannot be used.
-const FORMAT: &str = "1.1";
+const FORMAT: &str = "1.2";
 const LOCK: &str = "lock";
 /// The file that names the segments.
 const META: &str = "meta.json";
@@ -44,6 +46,8 @@ pub struct Index {
     tantivy: tantivy::Index,
     reader: IndexReader,
     current: Mutex<Option<Arc<View>>>,
+    /// Whether its files were read and found as they were written.
+    is_checked: AtomicBool,
 }
 
 /// What is written beside each commit.
@@ -107,17 +111,17 @@ impl Index {
         folder.join(name(embedder.id())).join(META).exists()
     }
 
-    /// Throws away what other embedders and older versions left in a folder.
-    pub fn remove_others(folder: &Path, embedder: &dyn Embedder) -> Result<(), SearchError> {
+    /// Throws away what other embedders and older versions left in a folder, as far as it can be and nobody writes there.
+    pub fn remove_others(folder: &Path, embedder: &dyn Embedder) {
         let own = name(embedder.id());
-        remove_where(folder, |name| name != own)
+        remove_where(folder, |name| name != own);
     }
 
-    /// Throws away what older versions left in a folder for the same embedder.
-    pub fn remove_older(folder: &Path, embedder: &dyn Embedder) -> Result<(), SearchError> {
+    /// Throws away what older versions left in a folder for the same embedder, as far as it can be and nobody writes there.
+    pub fn remove_older(folder: &Path, embedder: &dyn Embedder) {
         let own = name(embedder.id());
         let of_embedder = own.trim_start_matches(&format!("v{FORMAT}")).to_owned();
-        remove_where(folder, |name| name != own && name.starts_with('v') && name.ends_with(&of_embedder))
+        remove_where(folder, |name| name != own && name.starts_with('v') && name.ends_with(&of_embedder));
     }
 
     fn open_there(own: &Path, embedder: Arc<dyn Embedder>) -> Result<Self, SearchError> {
@@ -146,7 +150,16 @@ impl Index {
             .register_plugin(Arc::new(VectorPlugin::new(coder.clone())))
             .open_or_create(directory)?;
         let reader = tantivy.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { folder, embedder, coder, fields, tantivy, reader, current: Mutex::default() })
+        Ok(Self {
+            folder,
+            embedder,
+            coder,
+            fields,
+            tantivy,
+            reader,
+            current: Mutex::default(),
+            is_checked: AtomicBool::default(),
+        })
     }
 
     /// What the last commit made visible, whoever made it.
@@ -225,9 +238,13 @@ fn judged(folder: &Path, error: TantivyError) -> SearchError {
         TantivyError::IoError(source) if is_of_the_system(&source) => {
             SearchError::unusable(folder, std::io::Error::new(source.kind(), source.to_string()))
         }
-        TantivyError::LockFailure(..) | TantivyError::ErrorInThread(_) => {
-            SearchError::unusable(folder, std::io::Error::other(error))
+        TantivyError::LockFailure(LockError::IoError(source), _) => {
+            SearchError::unusable(folder, std::io::Error::new(source.kind(), source.to_string()))
         }
+        TantivyError::LockFailure(LockError::LockBusy, _) => {
+            SearchError::unusable(folder, std::io::Error::other("another process writes to it"))
+        }
+        TantivyError::ErrorInThread(_) => SearchError::unusable(folder, std::io::Error::other(error)),
         error => SearchError::damaged(folder, &error),
     }
 }
@@ -238,17 +255,17 @@ fn is_of_the_system(error: &std::io::Error) -> bool {
         || (error.raw_os_error().is_some() && error.kind() != NotFound)
 }
 
-/// Removes the indexes of such names from a folder.
-fn remove_where(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Result<(), SearchError> {
-    let entries = std::fs::read_dir(folder).map_err(|error| SearchError::unusable(folder, error))?;
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&is_meant)) {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            let _turn = turn(&entry.path())?;
-            std::fs::remove_dir_all(entry.path())
-                .map_err(|error| SearchError::unusable(&entry.path(), error))?;
+/// Removes the indexes of such names from a folder. What somebody writes to or what cannot be removed now stays: nothing
+/// depends on it, and whoever comes later tries again.
+fn remove_where(folder: &Path, is_meant: impl Fn(&str) -> bool) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_meant)) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Some(_turn) = turn_now(&entry.path())
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-    Ok(())
 }
 
 /// A name for a folder.
@@ -278,6 +295,13 @@ fn turn(folder: &Path) -> Result<File, SearchError> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
     file.lock().map_err(unusable)?;
     Ok(file)
+}
+
+/// The turn, where nobody has it and it can be had.
+fn turn_now(folder: &Path) -> Option<File> {
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK)).ok()?;
+    lock.try_lock().ok()?;
+    Some(lock)
 }
 
 /// Removes everything but the lock.

@@ -174,6 +174,36 @@ fn a_file_that_is_not_as_it_was_written_is_found_by_reading_all() {
 }
 
 #[test]
+fn a_damaged_index_is_not_changed() {
+    for extension in ["idx", "term", "fieldnorm", "fast"] {
+        let (folder, own) = on_disk();
+        let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+        let file = files(&own).into_iter().find(|file| file.extension().is_some_and(|it| it == extension));
+        let file = file.unwrap();
+        let mut bytes = std::fs::read(&file).unwrap();
+        let most = bytes.len() / 2;
+        bytes[..most].fill(0);
+        std::fs::write(&file, bytes).unwrap();
+        let mut writer = index.write().unwrap();
+        let refused = writer.forget(KeyHash::of("tools/tool_7.yaml")).unwrap_err();
+        assert!(matches!(refused, SearchError::Damaged { .. }), "{extension}: {refused}");
+    }
+    let (folder, _) = on_disk();
+    let (index, _) = Index::open(folder.path(), embedder()).unwrap();
+    put(&index, &[document("tool_7", 2)]);
+    assert_eq!(index.check(&mut |_| ()).unwrap(), Check { documents: 300, faults: vec![] });
+}
+
+#[test]
+fn a_lock_that_cannot_be_had_is_told_in_words() {
+    let denied = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    let told = |error| judged(Path::new("there"), TantivyError::LockFailure(error, None)).to_string();
+    let shown = told(LockError::IoError(Arc::new(denied())));
+    assert_eq!(shown, "the search index at `there` cannot be used: permission denied");
+    assert!(told(LockError::LockBusy).ends_with("another process writes to it"));
+}
+
+#[test]
 fn what_an_older_version_left_goes_and_what_other_embedders_have_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (index, _) = Index::open(folder.path(), embedder()).unwrap();
@@ -182,8 +212,14 @@ fn what_an_older_version_left_goes_and_what_other_embedders_have_stays() {
     for name in [older.as_str(), "v1-another-embedder"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    Index::remove_older(folder.path(), index.embedder().as_ref()).unwrap();
     let there = |name: &str| folder.path().join(name).exists();
+    // While an older Kiwi writes there, it is left alone, and nobody waits.
+    let writing = turn(&folder.path().join(&older)).unwrap();
+    Index::remove_older(folder.path(), index.embedder().as_ref());
+    assert!(there(&older));
+    drop(writing);
+    Index::remove_older(&folder.path().join("nowhere"), index.embedder().as_ref());
+    Index::remove_older(folder.path(), index.embedder().as_ref());
     assert_eq!((there(&own), there(&older), there("v1-another-embedder")), (true, false, true));
 }
 

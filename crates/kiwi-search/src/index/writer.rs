@@ -87,6 +87,7 @@ impl<'i> Writer<'i> {
         let writer = if let Some(writer) = self.inner.take() {
             writer
         } else {
+            self.index.check_before_change()?;
             let budget = if self.expected > MANY { MUCH } else { LITTLE };
             let made = self.index.tantivy.writer_with_num_threads(1, budget);
             let writer = made.map_err(|error| self.index.judged(error))?;

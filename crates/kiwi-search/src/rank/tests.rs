@@ -151,6 +151,64 @@ fn who_begins_a_name_is_shown_what_begins_so_before_what_is_meant() {
 }
 
 #[test]
+fn a_beginning_ends_where_the_query_says_so() {
+    let named = |id: &str| item(id, "Does it");
+    let many = index(
+        [
+            "abort_build",
+            "create_issue",
+            "create_issue_comment",
+            "fileShred",
+            "file_shred",
+            "issue_set_label",
+            "issue_state",
+            "issue_subscribe",
+            "listIssues",
+            "list_files",
+            "list_issues",
+            "run_tests",
+            "search_issues",
+            "test_scaffold",
+            "GitHub_sync",
+        ]
+        .map(named)
+        .to_vec(),
+    );
+    let called = |text: &str| -> Vec<String> {
+        let hits = ask(&many, text, &Filter::default(), Mode::Hybrid, 20);
+        let hits = hits
+            .into_iter()
+            .filter(|hit| hit.why.starts_with("its name") || hit.why.starts_with("a word of"));
+        let mut called: Vec<String> = hits.map(|hit| hit.item.id).collect();
+        called.sort();
+        called
+    };
+    for (text, expected) in [
+        ("issues", vec!["listIssues", "list_issues", "search_issues"]),
+        ("files", vec!["list_files"]),
+        ("tests", vec!["run_tests"]),
+        ("a b", vec![]),
+        ("abort b", vec!["abort_build"]),
+        ("ab", vec!["abort_build"]),
+        ("fileS", vec!["fileShred", "file_shred", "list_files"]),
+        ("file_s", vec!["fileShred", "file_shred"]),
+        ("create", vec!["create_issue", "create_issue_comment"]),
+        ("create_i", vec!["create_issue", "create_issue_comment"]),
+        ("createi", vec!["create_issue", "create_issue_comment"]),
+        ("creat_i", vec![]),
+        ("issue_st", vec!["issue_state"]),
+        ("github", vec!["GitHub_sync"]),
+        ("GitHub_s", vec!["GitHub_sync"]),
+        ("github_s", vec!["GitHub_sync"]),
+    ] {
+        assert_eq!(called(text), expected, "{text}");
+    }
+    // A word that is meant is no worse than a beginning; both come before what only has a word that begins so.
+    let tests = index(["run_tests", "testsuite_run", "all_testsuites"].map(named).to_vec());
+    assert_eq!(ids(&tests, "tests", 9).last().map(String::as_str), Some("all_testsuites"));
+}
+
+#[test]
 fn what_does_not_count_takes_nobodys_place_among_beginnings() {
     let mut many: Vec<Item> = (0..500)
         .map(|number| Item { kind: Kind::Knowledge, ..item(&format!("weather_{number:03}"), "Rain") })

@@ -21,8 +21,9 @@ pub(super) fn why(item: &Item, words: &QueryWords, call: Option<Call>, weighed: 
     let mut reasons = Vec::new();
     match call {
         Some(Call::Exact) => reasons.push("its name".to_owned()),
-        Some(Call::Slip | Call::Slips) => reasons.push("its name, nearly".to_owned()),
+        Some(Call::Slip | Call::RunOn | Call::Slips) => reasons.push("its name, nearly".to_owned()),
         Some(Call::Beginning) => reasons.push("its name begins so".to_owned()),
+        Some(Call::Whole) => reasons.push("a word of its name".to_owned()),
         Some(Call::Word) => reasons.push("a word of its name begins so".to_owned()),
         None => {}
     }

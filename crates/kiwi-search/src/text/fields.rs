@@ -6,7 +6,7 @@ use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 
-use super::words::{WORDS, flat, split};
+use super::words::{WORDS, flat, split, words_of_name};
 use crate::document::{Document, Item, KeyHash};
 use crate::vectors::TYPE_NAME;
 
@@ -20,8 +20,8 @@ pub(crate) struct Fields {
     pub text: Field,
     /// Its names as they are when nobody minds how they are written.
     pub flat: Field,
-    /// Its kind, category, tags, type, the words of its names: `kind:tool`, `category:data/etl`, `tag:x`, `type:python`,
-    /// `word:read`, `support`.
+    /// Its kind, category, tags, type, the words of its names and what is written in one there: `kind:tool`,
+    /// `category:data/etl`, `tag:x`, `type:python`, `word:git`, `run:github`, `support`.
     pub facet: Field,
     /// The hash of its key.
     pub key: Field,
@@ -116,7 +116,8 @@ fn facets(item: &Item) -> Vec<String> {
     facets.extend(item.tags.iter().map(|tag| tag_facet(tag)));
     facets.extend(item.tool_type.iter().map(|tool_type| type_facet(tool_type)));
     facets.extend(item.written_type().map(type_facet));
-    facets.extend(item.names().flat_map(split).map(|word| word_facet(&word)));
+    facets.extend(item.names().flat_map(words_of_name).map(|word| word_facet(&word)));
+    facets.extend(item.names().flat_map(split).map(|run| run_facet(&run)));
     if item.is_support {
         facets.push(SUPPORT.to_owned());
     }
@@ -142,6 +143,11 @@ pub(crate) fn tag_facet(tag: &str) -> String {
 
 pub(crate) fn word_facet(word: &str) -> String {
     format!("word:{}", word.to_lowercase())
+}
+
+/// A word of a name, or words of it that only their case tells apart.
+pub(crate) fn run_facet(run: &str) -> String {
+    format!("run:{}", run.to_lowercase())
 }
 
 pub(crate) fn type_facet(tool_type: &str) -> String {

@@ -54,6 +54,27 @@ pub(crate) fn is_one_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(char::is_alphanumeric)
 }
 
+/// The small words that a query names, in the ways that it can be read: `GitHub is` is `github`, `is` and `git`, `hub`, `is`.
+pub(crate) fn readings(text: &str) -> Vec<Vec<String>> {
+    let text = fold(text);
+    let runs = || text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
+    let whole: Vec<String> = runs().map(str::to_lowercase).collect();
+    let mut readings = vec![words_of_name(&text).map(|word| word.to_lowercase()).collect()];
+    if !readings.contains(&whole) {
+        readings.push(whole);
+    }
+    readings
+}
+
+/// The words of a name, none of which goes on into the next.
+pub(crate) fn words_of_name(name: &str) -> impl Iterator<Item = String> + use<> {
+    let mut words = Vec::new();
+    for run in fold(name).split(|c: char| !c.is_alphanumeric()) {
+        cut(run, &mut words);
+    }
+    words.into_iter()
+}
+
 /// The parts of a text, split at whatever is no letter or digit and where a name changes case. The whole of a name that was
 /// split is a part too: `GitHub` is `Git`, `Hub` and `GitHub`.
 pub(crate) fn split(text: &str) -> Vec<String> {
@@ -166,6 +187,15 @@ mod tests {
         ] {
             assert_eq!(split(text), parts, "{text}");
         }
+    }
+
+    #[test]
+    fn a_query_is_read_with_and_without_its_change_of_case() {
+        let read = |text| readings(text).iter().map(|words| words.join(" ")).collect::<Vec<_>>();
+        assert_eq!(read("create_i"), ["create i"]);
+        assert_eq!(read("Files"), ["files"]);
+        assert_eq!(read("createIssue.c"), ["create issue c", "createissue c"]);
+        assert_eq!(read("天気"), ["天 気", "天気"]);
     }
 
     #[test]

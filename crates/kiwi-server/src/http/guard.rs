@@ -8,6 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use kiwi_model::Digest;
+use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -202,8 +203,12 @@ pub(crate) async fn pass(
     keeping(unread.map_or(response, |unread| no_message(&unread)), busy)
 }
 
-/// The answer to what is no message. It belongs to its request by itself and needs no id.
+/// The answer to what is no message. It belongs to its request by itself and needs no id. A request whose parameters alone are
+/// wrong is answered as any other.
 fn no_message(unread: &Unread) -> Response<Body> {
+    if unread.code == ErrorCode::INVALID_PARAMS {
+        return json_of(StatusCode::OK, &unread.answer());
+    }
     let mut answer = unread.answer();
     if let Some(id) = answer.get_mut("id") {
         *id = serde_json::Value::Null;

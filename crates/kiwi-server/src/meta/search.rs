@@ -14,7 +14,7 @@ use crate::answer::told;
 use crate::client::Client;
 use crate::server::Server;
 
-const MOST: u64 = 100;
+const MOST: u8 = 100;
 const USUAL: usize = 10;
 
 #[derive(Deserialize)]
@@ -68,8 +68,7 @@ pub(super) async fn search(
 
 /// How many hits are wanted.
 fn wanted(limit: &Value) -> Result<usize, Fault> {
-    let number = limit.as_u64().filter(|number| (1..=MOST).contains(number));
-    number.and_then(|number| usize::try_from(number).ok()).ok_or_else(|| {
+    (1..=MOST).find(|number| limit.as_f64() == Some(f64::from(*number))).map(usize::from).ok_or_else(|| {
         let message = format!("search: `limit` must be a whole number from 1 to {MOST}");
         Fault::new(ErrorKind::InvalidParams, message)
     })

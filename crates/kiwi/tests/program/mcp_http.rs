@@ -270,6 +270,7 @@ fn what_is_no_message_is_refused_as_the_protocol_has_it() {
         (r#"{"some":"thing"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"id":1.5,"result":{}}"#, -32600),
     ] {
         for path in ["/mcp", "/mcp/direct"] {
             let refused = served.send("POST", path, &[], body);
@@ -288,5 +289,8 @@ fn what_is_no_message_is_refused_as_the_protocol_has_it() {
     assert_eq!(other.status, 415, "{other:?}");
     let wrong = served.modern("/mcp", "tools/call", json!({"name": "execute", "arguments": []}), &[]);
     assert_eq!((wrong.status, &wrong.message()["error"]["code"]), (200, &json!(-32602)), "{wrong:?}");
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#;
+    let told = served.send("POST", "/mcp", &[], body).message();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(7), &json!(-32602)), "{told}");
     assert_eq!(served.stop(), Some(0));
 }

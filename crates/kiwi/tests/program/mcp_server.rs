@@ -535,6 +535,10 @@ fn whatever_is_sent_is_answered() {
         ping("1.5"),
         ping("99999999999999999999"),
         ping("null"),
+        // Answers that are none, to what nobody asked, are not answered in turn.
+        r#"{"jsonrpc":"2.0","id":99,"error":{"code":"x"}}"#.to_owned(),
+        r#"{"id":1.5,"result":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":[]}"#.to_owned(),
         // The last one has no break behind it.
         r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#.to_owned(),
     ];
@@ -548,6 +552,7 @@ fn whatever_is_sent_is_answered() {
         (json!(1), Value::Null),
         (Value::Null, json!(-32700)),
         (json!(7), json!(-32600)),
+        (json!(8), json!(-32602)),
         (Value::Null, json!(-32600)),
         (Value::Null, json!(-32600)),
         (Value::Null, json!(-32600)),

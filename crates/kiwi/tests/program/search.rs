@@ -395,6 +395,56 @@ fn a_server_mends_a_damaged_index_and_goes_on() {
     }
 }
 
+/// Makes nothing of where the terms of the project's index are: all but the end of the file.
+fn blank(file: &std::path::Path) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let most = bytes.len() * 3 / 4;
+    bytes[..most].fill(0);
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_change_to_a_damaged_index_ends_no_process() {
+    let env = many_tools();
+    for part in ["idx", "term", "fast", "fieldnorm"] {
+        blank(&largest(&env, part));
+        tool(&env, "many/tool_7", &format!("Bakes bread, with {part} in it"));
+        let ran = env.run(&["search", "oven for a loaf", "--limit", "1"]);
+        assert!(ran.code == 0 && ran.stdout.starts_with("tool_7 "), "{part}: {} {}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("is built again"), "{part}: {}", ran.stderr);
+        assert_eq!(env.run(&["index", "verify"]).code, 0, "{part}");
+    }
+    trusted(&env);
+    blank(&largest(&env, "idx"));
+    let mut pipe = Pipe::modern(&env, &[], json!({}));
+    tool(&env, "many/tool_8", "Puts a text into another language");
+    let begun = Instant::now();
+    loop {
+        let found = pipe.call("search", json!({"query": "say it in French"}));
+        if found["structuredContent"]["results"][0]["id"] == "tool_8" {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{found}");
+    }
+    assert_eq!(pipe.leave(), Some(0));
+}
+
+#[test]
+fn an_older_index_is_in_nobodys_way() {
+    let env = project();
+    assert_eq!(env.run(&["index", "build"]).code, 0);
+    let own = largest(&env, "idx").parent().unwrap().to_owned();
+    let older = own.with_file_name(own.file_name().unwrap().to_str().unwrap().replacen("v1.2-", "v1.1-", 1));
+    std::fs::create_dir(&older).unwrap();
+    let lock = std::fs::File::create(older.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let ran = env.run(&["index", "build"]);
+    assert!(ran.code == 0 && older.exists() && !ran.stderr.contains("warning"), "{}", ran.stderr);
+    drop(lock);
+    assert_eq!(env.run(&["index", "build"]).code, 0);
+    assert!(!older.exists());
+}
+
 #[test]
 fn scripts_are_found_by_the_type_that_they_are_written_as() {
     let env = project();
@@ -416,6 +466,10 @@ fn scripts_are_found_by_the_type_that_they_are_written_as() {
         let told = &refused["structuredContent"];
         assert_eq!(told["kind"], "invalid_params", "{limit}: {told}");
         assert_eq!(told["message"], "search: `limit` must be a whole number from 1 to 100", "{limit}");
+    }
+    for limit in [json!(1), json!(1.0)] {
+        let found = pipe.call("search", json!({"query": "weather", "limit": limit}));
+        assert_eq!(found["structuredContent"]["count"], 1, "{limit}: {found}");
     }
     assert_eq!(pipe.leave(), Some(0));
 }
