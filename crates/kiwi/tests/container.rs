@@ -11,6 +11,7 @@
 mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::closed::{ALL, check};
@@ -175,6 +176,13 @@ fn what_ends_a_call_ends_its_container() {
     }
 }
 
+/// A file or folder, with what is in it.
+fn below(path: PathBuf) -> Vec<PathBuf> {
+    let inside = std::fs::read_dir(&path).into_iter().flatten().flatten();
+    let inside: Vec<PathBuf> = inside.flat_map(|entry| below(entry.path())).collect();
+    [vec![path], inside].concat()
+}
+
 /// Killed at any moment, also while the engine is still making the container.
 #[test]
 fn no_container_outlives_a_killed_kiwi() {
@@ -192,8 +200,11 @@ fn no_container_outlives_a_killed_kiwi() {
         world.nothing_left(engine, &mark);
     }
     let deadline = Instant::now() + Duration::from_secs(10);
-    while std::fs::read_dir(world.env.tmp()).unwrap().count() > 0 {
-        assert!(Instant::now() < deadline, "something is left in the scratch folder");
+    let left = || -> Vec<_> {
+        std::fs::read_dir(world.env.tmp()).unwrap().flatten().map(|entry| below(entry.path())).collect()
+    };
+    while !left().is_empty() {
+        assert!(Instant::now() < deadline, "{:?} are left in the scratch folder", left());
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -43,6 +43,7 @@
 //!
 //! What an attacker can do who holds the user's own files and key is told in the guide (`audit.md`).
 
+mod anchor;
 mod calls;
 mod check;
 mod export;

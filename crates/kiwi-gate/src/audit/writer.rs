@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::anchor;
 use super::head::{Base, Head, Kept, Tail, entry_line, signed_line};
 use super::place::Place;
 use super::recover;
@@ -183,7 +184,7 @@ impl Writer {
     }
 
     fn write(&mut self, group: &mut [Item]) -> Result<(), String> {
-        self.reach_anchor()?;
+        anchor::reach(self.place.anchor.as_deref())?;
         self.refresh()?;
         let draft = self.draft(group)?;
         if draft.kept.is_empty() {
@@ -487,16 +488,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Finds out now whether the anchor can be written, and not when it is: that is after the effects it vouches for.
-    fn reach_anchor(&self) -> Result<(), String> {
-        let Some(anchor) = &self.place.anchor else { return Ok(()) };
-        match open_anchor(anchor, false) {
-            // It is begun with the first checkpoint, not before: one that is missing is missed until then.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && has_folder(anchor) => Ok(()),
-            opened => opened.map(drop).map_err(|error| unanchored(&error)),
-        }
-    }
-
     /// Signs, and tells the anchor.
     fn sign(&mut self, n: u64, hash: Option<Digest>) -> Result<Signed, String> {
         if self.key.is_none() {
@@ -507,12 +498,7 @@ impl Writer {
         let signed = Signed::make(key, &self.place.root, n, hash);
         if let Some(anchor) = &self.place.anchor {
             let line = serde_json::to_string(&signed).map_err(|error| error.to_string())? + "\n";
-            let append = || -> std::io::Result<()> {
-                let mut file = open_anchor(anchor, true)?;
-                file.write_all(line.as_bytes())?;
-                file.sync_all()
-            };
-            append().map_err(|error| unanchored(&error))?;
+            anchor::tell(anchor, &line)?;
         }
         Ok(signed)
     }
@@ -551,22 +537,6 @@ impl Drop for Writer {
             let _ = self.sign_off();
         }
     }
-}
-
-/// Opens it to append to it. A pipe of that name is not opened: that waits for whoever reads it.
-fn open_anchor(anchor: &Path, create: bool) -> std::io::Result<fs_err::File> {
-    if fs_err::metadata(anchor).is_ok_and(|there| !there.is_file()) {
-        return Err(std::io::Error::other(format!("`{}` is no file", anchor.display())));
-    }
-    fs_err::OpenOptions::new().append(true).create(create).open(anchor)
-}
-
-fn has_folder(anchor: &Path) -> bool {
-    anchor.parent().is_some_and(Path::is_dir)
-}
-
-fn unanchored(error: &std::io::Error) -> String {
-    format!("the anchor cannot be written: {error}")
 }
 
 fn unreadable(why: impl std::fmt::Display) -> String {
