@@ -76,11 +76,13 @@ impl Client {
             _ = int.recv() => None,
             _ = hup.recv() => None,
         };
-        if status.is_none() {
-            self.remove(Instant::now() + PATIENCE);
-        }
+        // First, and with it the folder that the log lies in: an engine that is slow to remove its container may take longer
+        // than the launcher has patience.
         passing.into_iter().for_each(Passing::finish);
-        let Some(status) = status else { return Ok(ContainerEnd { code: ASKED, message: None }) };
+        let Some(status) = status else {
+            self.remove(Instant::now() + PATIENCE);
+            return Ok(ContainerEnd { code: ASKED, message: None });
+        };
         let _ = reaped.await;
         Ok(self.judge(status, memory))
     }
